@@ -1,0 +1,29 @@
+import { defineConfig } from "vitest/config";
+
+/** Set by `npm run soak`: the same tests with their full counts, so each may take long. */
+const soak = process.env["SOAK"] === "1";
+
+/** A project is one folder of `test/`. Those in `ci` need more than Node: `npm test` leaves them out, `.ci/run` runs them. */
+const projects = ["store", "conformance", "engine", "providers"];
+const ci = ["e2e", "browser", "agents"];
+
+export default defineConfig({
+  test: {
+    testTimeout: soak ? 3_600_000 : 20_000,
+    hookTimeout: soak ? 600_000 : 20_000,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "unit",
+          include: ["test/**/*.test.{ts,tsx}"],
+          exclude: [...projects, ...ci].map((folder) => `test/${folder}/**`),
+        },
+      },
+      ...[...projects, ...ci].map((folder) => ({
+        extends: true as const,
+        test: { name: folder, include: [`test/${folder}/**/*.test.{ts,tsx}`] },
+      })),
+    ],
+  },
+});
