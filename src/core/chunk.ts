@@ -117,7 +117,8 @@ export function filterChunk(chunk: EventChunk, payloadFields: ReadonlySet<number
   const kept: Uint8Array[] = [];
   let frameStart = 0;
   for (const { start, end } of frames(chunk.bytes)) {
-    if (payloadFields.has(payloadField(chunk.bytes.subarray(start, end)))) kept.push(chunk.bytes.subarray(frameStart, end));
+    if (payloadFields.has(payloadField(chunk.bytes.subarray(start, end))))
+      kept.push(chunk.bytes.subarray(frameStart, end));
     frameStart = end;
   }
   return kept.length === 1 ? (kept[0] ?? new Uint8Array()) : Buffer.concat(kept);

@@ -28,7 +28,6 @@ import type {
 } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
 import type { Principal } from "../../gen/ts/harnessruntime/v1/principal_pb.js";
 import type { Provider as ProviderEntry } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
-import type { EventChunk } from "./chunk.js";
 import type { Clock } from "./clock.js";
 import type { Ids } from "./ids.js";
 import type { Log, Provider } from "./provider.js";
@@ -83,23 +82,38 @@ export interface Runtime {
   /** Preflight, idempotency, then the QUEUED execution. `minimum` fields left out of the request have the contract's defaults. */
   startExecution(caller: Caller, request: StartExecutionRequest): Promise<Execution>;
   getExecution(caller: Caller, executionId: string): Promise<Execution>;
-  listExecutions(caller: Caller, request: ListExecutionsRequest): Promise<Omit<ListExecutionsResponse, "$typeName" | "$unknown">>;
+  listExecutions(
+    caller: Caller,
+    request: ListExecutionsRequest,
+  ): Promise<Omit<ListExecutionsResponse, "$typeName" | "$unknown">>;
   /** Resolves when the execution is terminal, or with its current state after `timeoutMs` or on abort. */
   waitExecution(caller: Caller, executionId: string, timeoutMs: number, signal?: AbortSignal): Promise<Execution>;
   cancelExecution(caller: Caller, request: CancelExecutionRequest, signal?: AbortSignal): Promise<Execution>;
   sendInput(caller: Caller, request: SendInputRequest): Promise<AcceptedInput>;
   withdrawInput(caller: Caller, request: WithdrawInputRequest): Promise<Execution>;
 
-  respondAction(caller: Caller, request: RespondActionRequest): Promise<{ readonly action: ActionRequest; readonly execution: Execution }>;
+  respondAction(
+    caller: Caller,
+    request: RespondActionRequest,
+  ): Promise<{ readonly action: ActionRequest; readonly execution: Execution }>;
   getAction(caller: Caller, executionId: string, actionId: string): Promise<ActionRequest>;
-  listActions(caller: Caller, request: ListActionsRequest): Promise<Omit<ListActionsResponse, "$typeName" | "$unknown">>;
+  listActions(
+    caller: Caller,
+    request: ListActionsRequest,
+  ): Promise<Omit<ListActionsResponse, "$typeName" | "$unknown">>;
 
   getArtifact(caller: Caller, executionId: string, artifactId: string): Promise<Artifact>;
-  listArtifacts(caller: Caller, request: ListArtifactsRequest): Promise<Omit<ListArtifactsResponse, "$typeName" | "$unknown">>;
+  listArtifacts(
+    caller: Caller,
+    request: ListArtifactsRequest,
+  ): Promise<Omit<ListArtifactsResponse, "$typeName" | "$unknown">>;
 
   createConversation(caller: Caller, request: CreateConversationRequest): Promise<Conversation>;
   getConversation(caller: Caller, conversationId: string): Promise<Conversation>;
-  listConversations(caller: Caller, request: ListConversationsRequest): Promise<Omit<ListConversationsResponse, "$typeName" | "$unknown">>;
+  listConversations(
+    caller: Caller,
+    request: ListConversationsRequest,
+  ): Promise<Omit<ListConversationsResponse, "$typeName" | "$unknown">>;
 
   /** Every known provider, by ID; also those that are not available now. */
   listProviders(): readonly ProviderEntry[];
@@ -115,9 +129,17 @@ export interface Runtime {
    */
   watchEvents(caller: Caller, options: WatchOptions): Promise<Watcher>;
   /** The executions that match and then what becomes of them; ends with the signal. Coalesced to 4 a second an execution. */
-  watchExecutions(caller: Caller, request: WatchExecutionsRequest, signal: AbortSignal): AsyncIterable<Omit<WatchExecutionsResponse, "$typeName" | "$unknown">>;
+  watchExecutions(
+    caller: Caller,
+    request: WatchExecutionsRequest,
+    signal: AbortSignal,
+  ): AsyncIterable<Omit<WatchExecutionsResponse, "$typeName" | "$unknown">>;
   /** The actions that match and then what becomes of them; ends with the signal. Coalesced to 4 a second an action. */
-  watchActions(caller: Caller, request: WatchActionsRequest, signal: AbortSignal): AsyncIterable<Omit<WatchActionsResponse, "$typeName" | "$unknown">>;
+  watchActions(
+    caller: Caller,
+    request: WatchActionsRequest,
+    signal: AbortSignal,
+  ): AsyncIterable<Omit<WatchActionsResponse, "$typeName" | "$unknown">>;
 
   readonly limits: RuntimeLimits;
   /** Refuses new executions and inputs with SERVER_DRAINING from now on, and claims nothing more. */
@@ -179,5 +201,3 @@ export interface Watcher {
   close(): void;
 }
 
-/** Decoded form of a batch's events is `decodeChunk`; see `chunk.ts`. */
-export type { EventChunk };
