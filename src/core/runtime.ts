@@ -62,7 +62,7 @@ export interface RuntimeLimits {
   readonly pollIntervalMs: number;
   /** The longest silence of an event stream, in milliseconds. Default 10,000. */
   readonly heartbeatIntervalMs: number;
-  /** The events of one live execution that are kept in memory for its readers, in bytes. Default 1 MiB. */
+  /** The events of one live execution that are kept in memory for its readers, in bytes. Default 256 KiB. */
   readonly tailBytes: number;
   /** How long a lost remote provider may take to come back, in milliseconds. Default 30,000. */
   readonly remoteGraceMs: number;

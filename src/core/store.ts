@@ -14,6 +14,8 @@ export interface Store {
   readonly kind: string;
   /** Whether what `append` resolved for is still there after the process is killed. */
   readonly durable: boolean;
+  /** Whether several processes may use it at once. One that is not shared voids every lease when it is opened. */
+  readonly shared: boolean;
 
   /**
    * Writes all of `write` or nothing, and resolves once it is as durable as the
@@ -50,6 +52,10 @@ export interface Store {
   getAction(key: ExecutionKey, actionId: string): Promise<Uint8Array | undefined>;
   /** Returns the encoded actions that match, newest first (by create time, then ID), one page. */
   listActions(query: ActionQuery): Promise<Page<Uint8Array>>;
+  /** Returns one answer, or undefined where the action has none. */
+  getAnswer(key: ExecutionKey, actionId: string): Promise<AnswerRow | undefined>;
+  /** Returns the body of one accepted input, or undefined. */
+  getInput(key: ExecutionKey, inputId: string): Promise<InputRow | undefined>;
   /** Returns all side rows of one execution that a runner needs to go on with it. */
   getSideRows(key: ExecutionKey): Promise<SideRows>;
 
