@@ -4,10 +4,11 @@ import type { ArtifactSchema } from "../../gen/ts/harnessruntime/v1/artifact_pb.
 import type { ContainmentReportSchema } from "../../gen/ts/harnessruntime/v1/containment_pb.js";
 import type { Content } from "../../gen/ts/harnessruntime/v1/content_pb.js";
 import type { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
-import type { CompletionAction, EventSchema } from "../../gen/ts/harnessruntime/v1/event_pb.js";
+import type { EventSchema } from "../../gen/ts/harnessruntime/v1/event_pb.js";
 import type { Execution } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import type { Principal } from "../../gen/ts/harnessruntime/v1/principal_pb.js";
 import type { ProviderManifest } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
+import type { CompletionAction } from "../../gen/ts/harnessruntime/v1/result_events_pb.js";
 import type { UsageSchema } from "../../gen/ts/harnessruntime/v1/usage_pb.js";
 import type { FieldViolation } from "./errors.js";
 

@@ -13,18 +13,20 @@ import type {
   ListConversationsRequest,
   ListConversationsResponse,
 } from "../../gen/ts/harnessruntime/v1/conversation_service_pb.js";
-import type { Execution, ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import type {
   CancelExecutionRequest,
+  SendInputRequest,
+  StartExecutionRequest,
+  WithdrawInputRequest,
+} from "../../gen/ts/harnessruntime/v1/execution_commands_pb.js";
+import type { Execution, ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import type {
   ListArtifactsRequest,
   ListArtifactsResponse,
   ListExecutionsRequest,
   ListExecutionsResponse,
-  SendInputRequest,
-  StartExecutionRequest,
   WatchExecutionsRequest,
   WatchExecutionsResponse,
-  WithdrawInputRequest,
 } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
 import type { Principal } from "../../gen/ts/harnessruntime/v1/principal_pb.js";
 import type { Provider as ProviderEntry } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
@@ -200,4 +202,3 @@ export interface Watcher {
   /** Ends it; idempotent. */
   close(): void;
 }
-

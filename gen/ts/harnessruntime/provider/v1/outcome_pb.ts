@@ -8,10 +8,10 @@ import type { Value } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import type { ActionRequest } from "../../v1/action_pb.js";
 import { file_harnessruntime_v1_action } from "../../v1/action_pb.js";
-import type { Content } from "../../v1/content_pb.js";
-import { file_harnessruntime_v1_content } from "../../v1/content_pb.js";
 import type { FailureReason } from "../../v1/errors_pb.js";
 import { file_harnessruntime_v1_errors } from "../../v1/errors_pb.js";
+import type { CompletionAction } from "../../v1/result_events_pb.js";
+import { file_harnessruntime_v1_result_events } from "../../v1/result_events_pb.js";
 import type { Usage } from "../../v1/usage_pb.js";
 import { file_harnessruntime_v1_usage } from "../../v1/usage_pb.js";
 import type { Message } from "@bufbuild/protobuf";
@@ -20,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file harnessruntime/provider/v1/outcome.proto.
  */
 export const file_harnessruntime_provider_v1_outcome: GenFile = /*@__PURE__*/
-  fileDesc("CihoYXJuZXNzcnVudGltZS9wcm92aWRlci92MS9vdXRjb21lLnByb3RvEhpoYXJuZXNzcnVudGltZS5wcm92aWRlci52MSKMAgoHT3V0Y29tZRI6CgdzdWNjZXNzGBQgASgLMicuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuVHVyblN1Y2Nlc3NIABI6CgdmYWlsdXJlGBUgASgLMicuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuVHVybkZhaWx1cmVIABI8CghyZXZpc2lvbhgWIAEoCzIoLmhhcm5lc3NydW50aW1lLnByb3ZpZGVyLnYxLlR1cm5SZXZpc2lvbkgAEkEKC2F3YWl0X2lucHV0GBcgASgLMiouaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuVHVybkF3YWl0SW5wdXRIAEIICgZyZXN1bHQilQEKC1R1cm5TdWNjZXNzEhkKDGZpbmFsX291dHB1dBgBIAEoCUgAiAEBEjEKEXN0cnVjdHVyZWRfb3V0cHV0GAIgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEicKBXVzYWdlGAMgASgLMhguaGFybmVzc3J1bnRpbWUudjEuVXNhZ2VCDwoNX2ZpbmFsX291dHB1dCJ5CgtUdXJuRmFpbHVyZRIwCgZyZWFzb24YASABKA4yIC5oYXJuZXNzcnVudGltZS52MS5GYWlsdXJlUmVhc29uEg8KB21lc3NhZ2UYAiABKAkSJwoFdXNhZ2UYAyABKAsyGC5oYXJuZXNzcnVudGltZS52MS5Vc2FnZSJ4CgxUdXJuUmV2aXNpb24SDgoGcmVhc29uGAEgASgJEi8KC2luc3RydWN0aW9uGAIgASgLMhouaGFybmVzc3J1bnRpbWUudjEuQ29udGVudBInCgV1c2FnZRgDIAEoCzIYLmhhcm5lc3NydW50aW1lLnYxLlVzYWdlInsKDlR1cm5Bd2FpdElucHV0EjAKBmFjdGlvbhgBIAEoCzIgLmhhcm5lc3NydW50aW1lLnYxLkFjdGlvblJlcXVlc3QSDgoGcmVhc29uGAIgASgJEicKBXVzYWdlGAMgASgLMhguaGFybmVzc3J1bnRpbWUudjEuVXNhZ2VCQlpAaGFybmVzcy1ydW50aW1lLmRldi9nZW4vZ28vaGFybmVzc3J1bnRpbWUvcHJvdmlkZXIvdjE7cHJvdmlkZXJ2MWIGcHJvdG8z", [file_google_protobuf_struct, file_harnessruntime_v1_action, file_harnessruntime_v1_content, file_harnessruntime_v1_errors, file_harnessruntime_v1_usage]);
+  fileDesc("CihoYXJuZXNzcnVudGltZS9wcm92aWRlci92MS9vdXRjb21lLnByb3RvEhpoYXJuZXNzcnVudGltZS5wcm92aWRlci52MSKOAgoHT3V0Y29tZRI6CgdzdWNjZXNzGBQgASgLMicuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuVHVyblN1Y2Nlc3NIABI6CgdmYWlsdXJlGBUgASgLMicuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuVHVybkZhaWx1cmVIABI+CgljYW5jZWxsZWQYFiABKAsyKS5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5UdXJuQ2FuY2VsbGVkSAASQQoLYXdhaXRfaW5wdXQYFyABKAsyKi5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5UdXJuQXdhaXRJbnB1dEgAQggKBnJlc3VsdCLVAQoLVHVyblN1Y2Nlc3MSGQoMZmluYWxfb3V0cHV0GAEgASgJSACIAQESMQoRc3RydWN0dXJlZF9vdXRwdXQYAiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSJwoFdXNhZ2UYAyABKAsyGC5oYXJuZXNzcnVudGltZS52MS5Vc2FnZRI+CgpldmFsdWF0aW9uGAQgASgLMiouaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuVHVybkV2YWx1YXRpb25CDwoNX2ZpbmFsX291dHB1dCJqCg5UdXJuRXZhbHVhdGlvbhIzCgZhY3Rpb24YASABKA4yIy5oYXJuZXNzcnVudGltZS52MS5Db21wbGV0aW9uQWN0aW9uEg4KBnJlYXNvbhgCIAEoCRITCgtpbnN0cnVjdGlvbhgDIAEoCSJ5CgtUdXJuRmFpbHVyZRIwCgZyZWFzb24YASABKA4yIC5oYXJuZXNzcnVudGltZS52MS5GYWlsdXJlUmVhc29uEg8KB21lc3NhZ2UYAiABKAkSJwoFdXNhZ2UYAyABKAsyGC5oYXJuZXNzcnVudGltZS52MS5Vc2FnZSI4Cg1UdXJuQ2FuY2VsbGVkEicKBXVzYWdlGAEgASgLMhguaGFybmVzc3J1bnRpbWUudjEuVXNhZ2UieAoOVHVybkF3YWl0SW5wdXQSCwoDa2V5GAEgASgJEjAKBmFjdGlvbhgCIAEoCzIgLmhhcm5lc3NydW50aW1lLnYxLkFjdGlvblJlcXVlc3QSJwoFdXNhZ2UYAyABKAsyGC5oYXJuZXNzcnVudGltZS52MS5Vc2FnZUJCWkBoYXJuZXNzLXJ1bnRpbWUuZGV2L2dlbi9nby9oYXJuZXNzcnVudGltZS9wcm92aWRlci92MTtwcm92aWRlcnYxYgZwcm90bzM", [file_google_protobuf_struct, file_harnessruntime_v1_action, file_harnessruntime_v1_errors, file_harnessruntime_v1_result_events, file_harnessruntime_v1_usage]);
 
 /**
  * How a turn ended. In CANCELLING every outcome loses.
@@ -29,7 +29,7 @@ export const file_harnessruntime_provider_v1_outcome: GenFile = /*@__PURE__*/
  */
 export type Outcome = Message<"harnessruntime.provider.v1.Outcome"> & {
   /**
-   * The outcome. A turn that ends with none ended well, with no output.
+   * The outcome. A turn that ends with none ended well, with the text that it emitted.
    *
    * @generated from oneof harnessruntime.provider.v1.Outcome.result
    */
@@ -51,12 +51,12 @@ export type Outcome = Message<"harnessruntime.provider.v1.Outcome"> & {
     case: "failure";
   } | {
     /**
-     * It is to be done again, as the next turn. Needs the capability `policy.completion`.
+     * It was stopped, by `cancel` or a REPLACE. Unasked it is a failure, PROVIDER_ERROR.
      *
-     * @generated from field: harnessruntime.provider.v1.TurnRevision revision = 22;
+     * @generated from field: harnessruntime.provider.v1.TurnCancelled cancelled = 22;
      */
-    value: TurnRevision;
-    case: "revision";
+    value: TurnCancelled;
+    case: "cancelled";
   } | {
     /**
      * It needs a person's input, which is the next turn. Needs the capability `action.input`.
@@ -96,11 +96,19 @@ export type TurnSuccess = Message<"harnessruntime.provider.v1.TurnSuccess"> & {
   structuredOutput?: Value | undefined;
 
   /**
-   * What the turn used, where no `model_completed` event said so.
+   * What the execution has used so far, where no `model_completed` event said so.
    *
    * @generated from field: harnessruntime.v1.Usage usage = 3;
    */
   usage?: Usage | undefined;
+
+  /**
+   * What the provider's completion policy makes of it. Unset means ACCEPT, with no `completion_evaluated`
+   * event; set needs the capability `policy.completion`.
+   *
+   * @generated from field: harnessruntime.provider.v1.TurnEvaluation evaluation = 4;
+   */
+  evaluation?: TurnEvaluation | undefined;
 };
 
 /**
@@ -109,6 +117,41 @@ export type TurnSuccess = Message<"harnessruntime.provider.v1.TurnSuccess"> & {
  */
 export const TurnSuccessSchema: GenMessage<TurnSuccess> = /*@__PURE__*/
   messageDesc(file_harnessruntime_provider_v1_outcome, 1);
+
+/**
+ * What a completion policy decided about a turn.
+ *
+ * @generated from message harnessruntime.provider.v1.TurnEvaluation
+ */
+export type TurnEvaluation = Message<"harnessruntime.provider.v1.TurnEvaluation"> & {
+  /**
+   * The decision.
+   *
+   * @generated from field: harnessruntime.v1.CompletionAction action = 1;
+   */
+  action: CompletionAction;
+
+  /**
+   * Why, for people. May be empty.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * For REVISE the next turn's input, for AWAIT_INPUT the question. Empty otherwise.
+   *
+   * @generated from field: string instruction = 3;
+   */
+  instruction: string;
+};
+
+/**
+ * Describes the message harnessruntime.provider.v1.TurnEvaluation.
+ * Use `create(TurnEvaluationSchema)` to create a new message.
+ */
+export const TurnEvaluationSchema: GenMessage<TurnEvaluation> = /*@__PURE__*/
+  messageDesc(file_harnessruntime_provider_v1_outcome, 2);
 
 /**
  * A turn that failed.
@@ -131,7 +174,7 @@ export type TurnFailure = Message<"harnessruntime.provider.v1.TurnFailure"> & {
   message: string;
 
   /**
-   * What the turn used, where no `model_completed` event said so.
+   * What the execution has used so far, where no `model_completed` event said so.
    *
    * @generated from field: harnessruntime.v1.Usage usage = 3;
    */
@@ -143,42 +186,28 @@ export type TurnFailure = Message<"harnessruntime.provider.v1.TurnFailure"> & {
  * Use `create(TurnFailureSchema)` to create a new message.
  */
 export const TurnFailureSchema: GenMessage<TurnFailure> = /*@__PURE__*/
-  messageDesc(file_harnessruntime_provider_v1_outcome, 2);
+  messageDesc(file_harnessruntime_provider_v1_outcome, 3);
 
 /**
- * A turn that the provider's completion policy wants done again.
+ * A turn that was stopped.
  *
- * @generated from message harnessruntime.provider.v1.TurnRevision
+ * @generated from message harnessruntime.provider.v1.TurnCancelled
  */
-export type TurnRevision = Message<"harnessruntime.provider.v1.TurnRevision"> & {
+export type TurnCancelled = Message<"harnessruntime.provider.v1.TurnCancelled"> & {
   /**
-   * Why, for people. May be empty.
+   * What the execution has used so far, where no `model_completed` event said so.
    *
-   * @generated from field: string reason = 1;
-   */
-  reason: string;
-
-  /**
-   * The next turn's input.
-   *
-   * @generated from field: harnessruntime.v1.Content instruction = 2;
-   */
-  instruction?: Content | undefined;
-
-  /**
-   * What the turn used, where no `model_completed` event said so.
-   *
-   * @generated from field: harnessruntime.v1.Usage usage = 3;
+   * @generated from field: harnessruntime.v1.Usage usage = 1;
    */
   usage?: Usage | undefined;
 };
 
 /**
- * Describes the message harnessruntime.provider.v1.TurnRevision.
- * Use `create(TurnRevisionSchema)` to create a new message.
+ * Describes the message harnessruntime.provider.v1.TurnCancelled.
+ * Use `create(TurnCancelledSchema)` to create a new message.
  */
-export const TurnRevisionSchema: GenMessage<TurnRevision> = /*@__PURE__*/
-  messageDesc(file_harnessruntime_provider_v1_outcome, 3);
+export const TurnCancelledSchema: GenMessage<TurnCancelled> = /*@__PURE__*/
+  messageDesc(file_harnessruntime_provider_v1_outcome, 4);
 
 /**
  * A turn that needs a person's input.
@@ -187,21 +216,21 @@ export const TurnRevisionSchema: GenMessage<TurnRevision> = /*@__PURE__*/
  */
 export type TurnAwaitInput = Message<"harnessruntime.provider.v1.TurnAwaitInput"> & {
   /**
+   * The provider's own name for the question, as in RequestAction.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
    * The question, of kind INPUT. Its answer's value is the next turn's input.
    *
-   * @generated from field: harnessruntime.v1.ActionRequest action = 1;
+   * @generated from field: harnessruntime.v1.ActionRequest action = 2;
    */
   action?: ActionRequest | undefined;
 
   /**
-   * Why, for people. May be empty.
-   *
-   * @generated from field: string reason = 2;
-   */
-  reason: string;
-
-  /**
-   * What the turn used, where no `model_completed` event said so.
+   * What the execution has used so far, where no `model_completed` event said so.
    *
    * @generated from field: harnessruntime.v1.Usage usage = 3;
    */
@@ -213,5 +242,5 @@ export type TurnAwaitInput = Message<"harnessruntime.provider.v1.TurnAwaitInput"
  * Use `create(TurnAwaitInputSchema)` to create a new message.
  */
 export const TurnAwaitInputSchema: GenMessage<TurnAwaitInput> = /*@__PURE__*/
-  messageDesc(file_harnessruntime_provider_v1_outcome, 4);
+  messageDesc(file_harnessruntime_provider_v1_outcome, 5);
 

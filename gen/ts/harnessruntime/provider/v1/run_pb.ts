@@ -2,8 +2,8 @@
 // @generated from file harnessruntime/provider/v1/run.proto (package harnessruntime.provider.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { Outcome } from "./outcome_pb.js";
 import { file_harnessruntime_provider_v1_outcome } from "./outcome_pb.js";
@@ -21,13 +21,15 @@ import type { Execution } from "../../v1/execution_pb.js";
 import { file_harnessruntime_v1_execution } from "../../v1/execution_pb.js";
 import type { InputMode } from "../../v1/input_pb.js";
 import { file_harnessruntime_v1_input } from "../../v1/input_pb.js";
+import type { Principal } from "../../v1/principal_pb.js";
+import { file_harnessruntime_v1_principal } from "../../v1/principal_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file harnessruntime/provider/v1/run.proto.
  */
 export const file_harnessruntime_provider_v1_run: GenFile = /*@__PURE__*/
-  fileDesc("CiRoYXJuZXNzcnVudGltZS9wcm92aWRlci92MS9ydW4ucHJvdG8SGmhhcm5lc3NydW50aW1lLnByb3ZpZGVyLnYxIu4BCgNSdW4SLwoJZXhlY3V0aW9uGAEgASgLMhwuaGFybmVzc3J1bnRpbWUudjEuRXhlY3V0aW9uEg8KB2F0dGVtcHQYAiABKAUSDAoEdHVybhgDIAEoBRIpCgVpbnB1dBgEIAEoCzIaLmhhcm5lc3NydW50aW1lLnYxLkNvbnRlbnQSOAoHaGlzdG9yeRgFIAMoCzInLmhhcm5lc3NydW50aW1lLnByb3ZpZGVyLnYxLkhpc3RvcnlUdXJuEjIKBnJlc3VtZRgGIAEoCzIiLmhhcm5lc3NydW50aW1lLnByb3ZpZGVyLnYxLlJlc3VtZSJsCgtIaXN0b3J5VHVybhIUCgxleGVjdXRpb25faWQYASABKAkSDAoEdHVybhgCIAEoBRIpCgVpbnB1dBgDIAEoCzIaLmhhcm5lc3NydW50aW1lLnYxLkNvbnRlbnQSDgoGb3V0cHV0GAQgASgJIq0BCgZSZXN1bWUSDwoHYXR0ZW1wdBgBIAEoBRINCgVzdGF0ZRgCIAEoDBIVCg1sYXN0X3NlcXVlbmNlGAMgASgFEjkKB2Fuc3dlcnMYBCADKAsyKC5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5BY3Rpb25BbnN3ZXISMQoGaW5wdXRzGAUgAygLMiEuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuSW5wdXQipQEKBUlucHV0EhQKDGV4ZWN1dGlvbl9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgFEgwKBHR1cm4YAyABKAUSEAoIaW5wdXRfaWQYBCABKAkSKgoEbW9kZRgFIAEoDjIcLmhhcm5lc3NydW50aW1lLnYxLklucHV0TW9kZRIpCgVpbnB1dBgGIAEoCzIaLmhhcm5lc3NydW50aW1lLnYxLkNvbnRlbnQiwQEKDEFjdGlvbkFuc3dlchIUCgxleGVjdXRpb25faWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoBRIRCglhY3Rpb25faWQYAyABKAkSCwoDa2V5GAQgASgJEjMKCHJlc3BvbnNlGAUgASgLMiEuaGFybmVzc3J1bnRpbWUudjEuQWN0aW9uUmVzcG9uc2USEQoJZGVsaXZlcmVkGAYgASgIEg8KB2V4cGlyZWQYByABKAgSEQoJYWJhbmRvbmVkGAggASgIIj8KBkNhbmNlbBIUCgxleGVjdXRpb25faWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoBRIOCgZyZWFzb24YAyABKAki7QEKBEVtaXQSIAoMZXhlY3V0aW9uX2lkGAEgASgJQgq6SAdyBRABGMgBEhgKB2F0dGVtcHQYAiABKAVCB7pIBBoCKAESGAoHZW1pdF9pZBgDIAEoBUIHukgEGgIoARIoCgZldmVudHMYBCADKAsyGC5oYXJuZXNzcnVudGltZS52MS5FdmVudBIuCglhcnRpZmFjdHMYBSADKAsyGy5oYXJuZXNzcnVudGltZS52MS5BcnRpZmFjdBIkCgxyZXN1bWVfc3RhdGUYBiABKAxCCbpIBnoEGICAQEgAiAEBQg8KDV9yZXN1bWVfc3RhdGUiuAEKDVJlcXVlc3RBY3Rpb24SIAoMZXhlY3V0aW9uX2lkGAEgASgJQgq6SAdyBRABGMgBEhgKB2F0dGVtcHQYAiABKAVCB7pIBBoCKAESGAoHZW1pdF9pZBgDIAEoBUIHukgEGgIoARIXCgNrZXkYBCABKAlCCrpIB3IFEAEYyAESOAoGYWN0aW9uGAUgASgLMiAuaGFybmVzc3J1bnRpbWUudjEuQWN0aW9uUmVxdWVzdEIGukgDyAEBIrMBCgZGaW5pc2gSIAoMZXhlY3V0aW9uX2lkGAEgASgJQgq6SAdyBRABGMgBEhgKB2F0dGVtcHQYAiABKAVCB7pIBBoCKAESGAoHZW1pdF9pZBgDIAEoBUIHukgEGgIoARIVCgR0dXJuGAQgASgFQge6SAQaAigBEjwKB291dGNvbWUYBSABKAsyIy5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5PdXRjb21lQga6SAPIAQEiswEKCUNhbmNlbGxlZBIgCgxleGVjdXRpb25faWQYASABKAlCCrpIB3IFEAEYyAESGAoHYXR0ZW1wdBgCIAEoBUIHukgEGgIoARIYCgdlbWl0X2lkGAMgASgFQge6SAQaAigBEhUKDWNsZWFudXBfZXJyb3IYBCABKAkSOQoLY29udGFpbm1lbnQYBSABKAsyJC5oYXJuZXNzcnVudGltZS52MS5Db250YWlubWVudFJlcG9ydEJCWkBoYXJuZXNzLXJ1bnRpbWUuZGV2L2dlbi9nby9oYXJuZXNzcnVudGltZS9wcm92aWRlci92MTtwcm92aWRlcnYxYgZwcm90bzM", [file_buf_validate_validate, file_harnessruntime_provider_v1_outcome, file_harnessruntime_v1_action, file_harnessruntime_v1_artifact, file_harnessruntime_v1_containment, file_harnessruntime_v1_content, file_harnessruntime_v1_event, file_harnessruntime_v1_execution, file_harnessruntime_v1_input]);
+  fileDesc("CiRoYXJuZXNzcnVudGltZS9wcm92aWRlci92MS9ydW4ucHJvdG8SGmhhcm5lc3NydW50aW1lLnByb3ZpZGVyLnYxIu4BCgNSdW4SLwoJZXhlY3V0aW9uGAEgASgLMhwuaGFybmVzc3J1bnRpbWUudjEuRXhlY3V0aW9uEg8KB2F0dGVtcHQYAiABKAUSDAoEdHVybhgDIAEoBRIpCgVpbnB1dBgEIAEoCzIaLmhhcm5lc3NydW50aW1lLnYxLkNvbnRlbnQSOAoHaGlzdG9yeRgFIAMoCzInLmhhcm5lc3NydW50aW1lLnByb3ZpZGVyLnYxLkhpc3RvcnlJdGVtEjIKBnJlc3VtZRgGIAEoCzIiLmhhcm5lc3NydW50aW1lLnByb3ZpZGVyLnYxLlJlc3VtZSKHAQoLSGlzdG9yeUl0ZW0SFAoMZXhlY3V0aW9uX2lkGAEgASgJEjUKBHJvbGUYAiABKA4yJy5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5IaXN0b3J5Um9sZRIrCgdjb250ZW50GAMgASgLMhouaGFybmVzc3J1bnRpbWUudjEuQ29udGVudCKtAQoGUmVzdW1lEg8KB2F0dGVtcHQYASABKAUSDQoFc3RhdGUYAiABKAwSFQoNbGFzdF9zZXF1ZW5jZRgDIAEoBRI5CgdhbnN3ZXJzGAQgAygLMiguaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuQWN0aW9uQW5zd2VyEjEKBmlucHV0cxgFIAMoCzIhLmhhcm5lc3NydW50aW1lLnByb3ZpZGVyLnYxLklucHV0IqUBCgVJbnB1dBIUCgxleGVjdXRpb25faWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoBRIMCgR0dXJuGAMgASgFEhAKCGlucHV0X2lkGAQgASgJEioKBG1vZGUYBSABKA4yHC5oYXJuZXNzcnVudGltZS52MS5JbnB1dE1vZGUSKQoFaW5wdXQYBiABKAsyGi5oYXJuZXNzcnVudGltZS52MS5Db250ZW50IvIBCgxBY3Rpb25BbnN3ZXISFAoMZXhlY3V0aW9uX2lkGAEgASgJEg8KB2F0dGVtcHQYAiABKAUSEQoJYWN0aW9uX2lkGAMgASgJEgsKA2tleRgEIAEoCRIzCghyZXNwb25zZRgFIAEoCzIhLmhhcm5lc3NydW50aW1lLnYxLkFjdGlvblJlc3BvbnNlEhEKCWRlbGl2ZXJlZBgGIAEoCBIPCgdleHBpcmVkGAcgASgIEhEKCWFiYW5kb25lZBgIIAEoCBIvCglyZXNwb25kZXIYCSABKAsyHC5oYXJuZXNzcnVudGltZS52MS5QcmluY2lwYWwiPwoGQ2FuY2VsEhQKDGV4ZWN1dGlvbl9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgFEg4KBnJlYXNvbhgDIAEoCSLtAQoERW1pdBIgCgxleGVjdXRpb25faWQYASABKAlCCrpIB3IFEAEYyAESGAoHYXR0ZW1wdBgCIAEoBUIHukgEGgIoARIYCgdlbWl0X2lkGAMgASgFQge6SAQaAigBEigKBmV2ZW50cxgEIAMoCzIYLmhhcm5lc3NydW50aW1lLnYxLkV2ZW50Ei4KCWFydGlmYWN0cxgFIAMoCzIbLmhhcm5lc3NydW50aW1lLnYxLkFydGlmYWN0EiQKDHJlc3VtZV9zdGF0ZRgGIAEoDEIJukgGegQYgIBASACIAQFCDwoNX3Jlc3VtZV9zdGF0ZSK4AQoNUmVxdWVzdEFjdGlvbhIgCgxleGVjdXRpb25faWQYASABKAlCCrpIB3IFEAEYyAESGAoHYXR0ZW1wdBgCIAEoBUIHukgEGgIoARIYCgdlbWl0X2lkGAMgASgFQge6SAQaAigBEhcKA2tleRgEIAEoCUIKukgHcgUQARjIARI4CgZhY3Rpb24YBSABKAsyIC5oYXJuZXNzcnVudGltZS52MS5BY3Rpb25SZXF1ZXN0Qga6SAPIAQEiswEKBkZpbmlzaBIgCgxleGVjdXRpb25faWQYASABKAlCCrpIB3IFEAEYyAESGAoHYXR0ZW1wdBgCIAEoBUIHukgEGgIoARIYCgdlbWl0X2lkGAMgASgFQge6SAQaAigBEhUKBHR1cm4YBCABKAVCB7pIBBoCKAESPAoHb3V0Y29tZRgFIAEoCzIjLmhhcm5lc3NydW50aW1lLnByb3ZpZGVyLnYxLk91dGNvbWVCBrpIA8gBASKzAQoJQ2FuY2VsbGVkEiAKDGV4ZWN1dGlvbl9pZBgBIAEoCUIKukgHcgUQARjIARIYCgdhdHRlbXB0GAIgASgFQge6SAQaAigBEhgKB2VtaXRfaWQYAyABKAVCB7pIBBoCKAESFQoNY2xlYW51cF9lcnJvchgEIAEoCRI5Cgtjb250YWlubWVudBgFIAEoCzIkLmhhcm5lc3NydW50aW1lLnYxLkNvbnRhaW5tZW50UmVwb3J0Kl4KC0hpc3RvcnlSb2xlEhwKGEhJU1RPUllfUk9MRV9VTlNQRUNJRklFRBAAEhUKEUhJU1RPUllfUk9MRV9VU0VSEAESGgoWSElTVE9SWV9ST0xFX0FTU0lTVEFOVBACQkJaQGhhcm5lc3MtcnVudGltZS5kZXYvZ2VuL2dvL2hhcm5lc3NydW50aW1lL3Byb3ZpZGVyL3YxO3Byb3ZpZGVydjFiBnByb3RvMw", [file_buf_validate_validate, file_harnessruntime_provider_v1_outcome, file_harnessruntime_v1_action, file_harnessruntime_v1_artifact, file_harnessruntime_v1_containment, file_harnessruntime_v1_content, file_harnessruntime_v1_event, file_harnessruntime_v1_execution, file_harnessruntime_v1_input, file_harnessruntime_v1_principal]);
 
 /**
  * Run one turn of an execution. Answered by `finish` for the same turn.
@@ -64,11 +66,12 @@ export type Run = Message<"harnessruntime.provider.v1.Run"> & {
   input?: Content | undefined;
 
   /**
-   * The earlier turns of the conversation, oldest first. Empty where the provider keeps them itself.
+   * What was said in earlier executions of the conversation that succeeded, oldest first, at most the last
+   * 100 of them. Sent with the first turn of an attempt only.
    *
-   * @generated from field: repeated harnessruntime.provider.v1.HistoryTurn history = 5;
+   * @generated from field: repeated harnessruntime.provider.v1.HistoryItem history = 5;
    */
-  history: HistoryTurn[];
+  history: HistoryItem[];
 
   /**
    * What an attempt before left behind. Unset on attempt 1, and on turns that this instance goes on with.
@@ -86,11 +89,11 @@ export const RunSchema: GenMessage<Run> = /*@__PURE__*/
   messageDesc(file_harnessruntime_provider_v1_run, 0);
 
 /**
- * An earlier turn of the conversation.
+ * One part of the conversation's history.
  *
- * @generated from message harnessruntime.provider.v1.HistoryTurn
+ * @generated from message harnessruntime.provider.v1.HistoryItem
  */
-export type HistoryTurn = Message<"harnessruntime.provider.v1.HistoryTurn"> & {
+export type HistoryItem = Message<"harnessruntime.provider.v1.HistoryItem"> & {
   /**
    * The execution it belonged to.
    *
@@ -99,32 +102,25 @@ export type HistoryTurn = Message<"harnessruntime.provider.v1.HistoryTurn"> & {
   executionId: string;
 
   /**
-   * The turn within that execution, from 1.
+   * Who said it.
    *
-   * @generated from field: int32 turn = 2;
+   * @generated from field: harnessruntime.provider.v1.HistoryRole role = 2;
    */
-  turn: number;
+  role: HistoryRole;
 
   /**
-   * What went in. The bytes of attachments are left out.
+   * What was said. The bytes of attachments are left out.
    *
-   * @generated from field: harnessruntime.v1.Content input = 3;
+   * @generated from field: harnessruntime.v1.Content content = 3;
    */
-  input?: Content | undefined;
-
-  /**
-   * The text that came out. Cut like the execution's output when it ended the execution.
-   *
-   * @generated from field: string output = 4;
-   */
-  output: string;
+  content?: Content | undefined;
 };
 
 /**
- * Describes the message harnessruntime.provider.v1.HistoryTurn.
- * Use `create(HistoryTurnSchema)` to create a new message.
+ * Describes the message harnessruntime.provider.v1.HistoryItem.
+ * Use `create(HistoryItemSchema)` to create a new message.
  */
-export const HistoryTurnSchema: GenMessage<HistoryTurn> = /*@__PURE__*/
+export const HistoryItemSchema: GenMessage<HistoryItem> = /*@__PURE__*/
   messageDesc(file_harnessruntime_provider_v1_run, 1);
 
 /**
@@ -301,6 +297,13 @@ export type ActionAnswer = Message<"harnessruntime.provider.v1.ActionAnswer"> & 
    * @generated from field: bool abandoned = 8;
    */
   abandoned: boolean;
+
+  /**
+   * Who answered. Unset when nobody did.
+   *
+   * @generated from field: harnessruntime.v1.Principal responder = 9;
+   */
+  responder?: Principal | undefined;
 };
 
 /**
@@ -549,4 +552,38 @@ export type Cancelled = Message<"harnessruntime.provider.v1.Cancelled"> & {
  */
 export const CancelledSchema: GenMessage<Cancelled> = /*@__PURE__*/
   messageDesc(file_harnessruntime_provider_v1_run, 9);
+
+/**
+ * Who said a part of the conversation's history.
+ *
+ * @generated from enum harnessruntime.provider.v1.HistoryRole
+ */
+export enum HistoryRole {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: HISTORY_ROLE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The caller: a turn's input.
+   *
+   * @generated from enum value: HISTORY_ROLE_USER = 1;
+   */
+  USER = 1,
+
+  /**
+   * The provider: an execution's output.
+   *
+   * @generated from enum value: HISTORY_ROLE_ASSISTANT = 2;
+   */
+  ASSISTANT = 2,
+}
+
+/**
+ * Describes the enum harnessruntime.provider.v1.HistoryRole.
+ */
+export const HistoryRoleSchema: GenEnum<HistoryRole> = /*@__PURE__*/
+  enumDesc(file_harnessruntime_provider_v1_run, 0);
 
