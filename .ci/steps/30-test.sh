@@ -1,0 +1,2 @@
+# The tests that need Node only.
+npm test -- --reporter=default --reporter=json --outputFile.json="$CI_REPORTS/30-test.vitest.json"
