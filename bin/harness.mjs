@@ -9,18 +9,24 @@ import { become, findNode } from "./node.mjs";
 const self = fileURLToPath(import.meta.url);
 const root = dirname(dirname(self));
 
-/** @returns {Promise<void>} */
-async function launch() {
-  const node = findNode();
-  if (node !== process.execPath) return become(node, [self, ...process.argv.slice(2)]);
-  if (existsSync(join(root, "src"))) {
-    const { buildIfStale } = await import("../scripts/build.mjs");
-    buildIfStale(root);
+/** Makes this process able to run the program; false where another was started in its place, or none can be. */
+async function prepare() {
+  try {
+    const node = findNode();
+    if (node !== process.execPath) {
+      become(node, [self, ...process.argv.slice(2)]);
+      return false;
+    }
+    if (existsSync(join(root, "src"))) {
+      const { buildIfStale } = await import("../scripts/build.mjs");
+      buildIfStale(root);
+    }
+    return true;
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
+    process.exitCode = 1;
+    return false;
   }
-  await import(pathToFileURL(join(root, "dist", "src", "cli", "main.js")).href);
 }
 
-launch().catch((error) => {
-  process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
-  process.exitCode = 1;
-});
+if (await prepare()) await import(pathToFileURL(join(root, "dist", "src", "cli", "main.js")).href);
