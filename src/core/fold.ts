@@ -1,0 +1,126 @@
+import { clone, create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { ActionState } from "../../gen/ts/harnessruntime/v1/action_pb.js";
+import type { Event } from "../../gen/ts/harnessruntime/v1/event_pb.js";
+import { type Execution, ExecutionSchema, ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import type { InputMode } from "../../gen/ts/harnessruntime/v1/input_pb.js";
+import type { ExecutionRow, StoredExecution } from "./store.js";
+
+/** An input that was accepted and is neither consumed nor dropped. */
+export interface PendingInput {
+  readonly inputId: string;
+  readonly mode: InputMode;
+}
+
+/** What the runtime must know of an execution and its readers need not. */
+export interface Inner {
+  /** Oldest first. */
+  readonly inputs: readonly PendingInput[];
+  /** The sequence of the current turn's first event; 0 before the first turn. */
+  readonly turnStart: number;
+  /** Which input the current turn runs: an input's ID; empty for the execution's own input and for text that the runtime made. */
+  readonly turnInput: string;
+  /** Whether the open action's answer begins the next turn. */
+  readonly answerBeginsTurn: boolean;
+  /** Revisions of the current turn so far. */
+  readonly revision: number;
+  /** The provider's last outbox position. */
+  readonly mark: number;
+}
+
+/**
+ * An execution as its events made it so far: the state that every decision is
+ * made on. Immutable; an event that changes nothing but the head shares all else.
+ */
+export interface Fold {
+  /** All but `last_sequence` and `update_time`, which {@link toExecution} sets. */
+  readonly execution: Execution;
+  readonly lastSequence: number;
+  readonly updateTimeMs: number;
+  readonly inner: Inner;
+  /** The IDs of all artifacts so far. */
+  readonly artifactIds: ReadonlySet<string>;
+}
+
+const INNER: Inner = { inputs: [], turnStart: 0, turnInput: "", answerBeginsTurn: false, revision: 0, mark: 0 };
+
+/** The fold of an execution without any event; `start` is its immutable part. */
+export function emptyFold(start: Execution): Fold {
+  return { execution: start, lastSequence: 0, updateTimeMs: 0, inner: INNER, artifactIds: new Set() };
+}
+
+/** Returns the execution as callers see it. The caller may keep and change it. */
+export function toExecution(fold: Fold): Execution {
+  const execution = clone(ExecutionSchema, fold.execution);
+  execution.lastSequence = fold.lastSequence;
+  execution.updateTime = timestampFromMs(fold.updateTimeMs);
+  return execution;
+}
+
+/** The fields of an execution that never change after its first event. */
+const IMMUTABLE = [
+  "id",
+  "conversationId",
+  "providerId",
+  "providerVersion",
+  "input",
+  "requiredCapabilities",
+  "minimumLevels",
+  "effectiveConfig",
+  "labels",
+  "runMode",
+  "grants",
+  "budgets",
+  "deadlineTime",
+  "actionPolicy",
+  "orphanPolicy",
+  "parentExecutionId",
+  "rootExecutionId",
+  "createTime",
+  "tenantId",
+  "userId",
+] as const satisfies readonly (keyof Execution)[];
+
+/** Encodes the mutable part, as {@link ExecutionRow} wants it. */
+export function encodeRow(fold: Fold): ExecutionRow {
+  const blank = create(ExecutionSchema);
+  const mutable = amend(fold.execution, Object.fromEntries(IMMUTABLE.map((field) => [field, blank[field]])));
+  const { state, endTime } = fold.execution;
+  return {
+    bytes: toBinary(ExecutionSchema, mutable),
+    fold: JSON.stringify(fold.inner),
+    state,
+    ...(endTime === undefined ? {} : { endTimeMs: timestampMs(endTime) }),
+  };
+}
+
+/** Returns a stored execution's fold; `artifactIds` may be left out where nothing will be decided on it. */
+export function decodeFold(stored: StoredExecution, artifactIds: readonly string[] = []): Fold {
+  return {
+    execution: fromBinary(ExecutionSchema, Buffer.concat([stored.start, stored.row])),
+    lastSequence: stored.lastSequence,
+    updateTimeMs: stored.updateTimeMs,
+    inner: { ...INNER, ...(JSON.parse(stored.fold) as Inner) },
+    artifactIds: new Set(artifactIds),
+  };
+}
+
+/** Returns a shallow copy of `execution` with some fields replaced. */
+export function amend(execution: Execution, fields: Partial<Execution>): Execution {
+  return Object.assign(Object.create(Object.getPrototypeOf(execution)) as Execution, execution, fields);
+}
+
+/** Returns the one open action, if any. */
+export function openAction(fold: Fold): Execution["openActions"][number] | undefined {
+  return fold.execution.openActions.find((action) => action.state === ActionState.PENDING);
+}
+
+/** Returns the time of an event in milliseconds. */
+export function eventTimeMs(event: Event): number {
+  return event.time === undefined ? 0 : timestampMs(event.time);
+}
+
+/** Returns whether the execution was asked to stop and has not yet. */
+export function isCancelling(fold: Fold): boolean {
+  return fold.execution.state === ExecutionState.CANCELLING;
+}
