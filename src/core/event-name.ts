@@ -35,7 +35,10 @@ export function parseEventTypes(types: readonly string[]): ReadonlySet<number> |
   for (const [index, type] of types.entries()) {
     const matches = FIELDS.filter((field) => matchesName(field.name.replaceAll("_", "."), type));
     if (matches.length === 0) {
-      throw invalid(`event_types[${index}]`, `no event is called ${JSON.stringify(type)}; use a name such as "run.completed" or a prefix such as "run.*"`);
+      throw invalid(
+        `event_types[${index}]`,
+        `no event is called ${JSON.stringify(type)}; use a name such as "run.completed" or a prefix such as "run.*"`,
+      );
     }
     for (const field of matches) numbers.add(field.number);
   }

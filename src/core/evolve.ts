@@ -102,7 +102,12 @@ function evolveOne(fold: Fold, event: Event): Fold {
   const changed = state !== fold.execution.state || change.execution !== undefined || turn !== undefined;
   return {
     execution: changed
-      ? amend(fold.execution, { state, ...change.execution, ...(turn ? { turn: event.turn } : {}), ...first(fold, event) })
+      ? amend(fold.execution, {
+          state,
+          ...change.execution,
+          ...(turn ? { turn: event.turn } : {}),
+          ...first(fold, event),
+        })
       : fold.execution,
     lastSequence: sequence,
     updateTimeMs: eventTimeMs(event),

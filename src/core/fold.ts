@@ -26,6 +26,8 @@ export interface Inner {
   readonly revision: number;
   /** The provider's last outbox position. */
   readonly mark: number;
+  /** The provider's key for the open action. */
+  readonly openKey: string;
 }
 
 /**
@@ -42,7 +44,15 @@ export interface Fold {
   readonly artifactIds: ReadonlySet<string>;
 }
 
-const INNER: Inner = { inputs: [], turnStart: 0, turnInput: "", answerBeginsTurn: false, revision: 0, mark: 0 };
+const INNER: Inner = {
+  inputs: [],
+  turnStart: 0,
+  turnInput: "",
+  answerBeginsTurn: false,
+  revision: 0,
+  mark: 0,
+  openKey: "",
+};
 
 /** The fold of an execution without any event; `start` is its immutable part. */
 export function emptyFold(start: Execution): Fold {
