@@ -1,7 +1,7 @@
 import { type ProviderManifest, SupportLevel } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
 
 /** Levels from best to worst; a level satisfies every minimum that stands after it. */
-const ORDER = [SupportLevel.NATIVE, SupportLevel.EMULATED, SupportLevel.DEGRADED] as const;
+const ORDER: readonly SupportLevel[] = [SupportLevel.NATIVE, SupportLevel.EMULATED, SupportLevel.DEGRADED];
 
 /** Returns what a manifest says of a capability; UNSUPPORTED where it does not list it. */
 export function levelOf(manifest: ProviderManifest, capability: string): SupportLevel {

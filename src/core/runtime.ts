@@ -68,8 +68,6 @@ export interface RuntimeLimits {
   readonly tailBytes: number;
   /** How long a lost remote provider may take to come back, in milliseconds. Default 30,000. */
   readonly remoteGraceMs: number;
-  /** The most a provider may have emitted and not yet stored, in events. Default 4,096. */
-  readonly maxPendingEvents: number;
   /** The non-terminal executions of one tenant; further starts are QUOTA_EXCEEDED. Default 10,000. */
   readonly maxOpenExecutions: number;
 }

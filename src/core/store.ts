@@ -142,6 +142,8 @@ export interface StartRecord {
   readonly rootExecutionId: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly createTimeMs: number;
+  /** A conversation that is made with the execution, in the same write. */
+  readonly newConversation?: ConversationRow;
 }
 
 /** An execution's mutable part. */
