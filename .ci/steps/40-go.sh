@@ -2,6 +2,9 @@
 source .ci/lib.sh
 need 'go version | grep -qE "go1\.(2[6-9]|[3-9][0-9])"' "Go 1.26 or newer is needed: https://go.dev/doc/install"
 top=$PWD
+for module in gen/go test/generated/go; do
+  (cd "$module" && go mod tidy -diff && go vet ./...)
+done
 cp .ci/go-user/*.go "$CI_TMP"
 cd "$CI_TMP"
 go mod init harness-runtime.dev/user
