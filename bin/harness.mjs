@@ -17,7 +17,7 @@ async function prepare() {
       become(node, [self, ...process.argv.slice(2)]);
       return false;
     }
-    if (existsSync(join(root, "src"))) {
+    if (existsSync(join(root, "scripts", "build.mjs"))) {
       const { buildIfStale } = await import("../scripts/build.mjs");
       buildIfStale(root);
     }
