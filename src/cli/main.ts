@@ -1,9 +1,6 @@
 // The program `harness`: reads the command line and runs the command that it names.
 import { readFileSync } from "node:fs";
-import { Command, CommanderError } from "commander";
-import { EXIT } from "./cli-error.js";
-import { addClientCommands } from "./client-commands.js";
-import { reportError } from "./report-error.js";
+import { Command } from "commander";
 
 const packageFile = new URL("../../../package.json", import.meta.url);
 
@@ -16,20 +13,6 @@ function packageVersion(): string {
 const program = new Command("harness")
   .description("The gRPC runtime for agent harnesses.")
   .version(packageVersion())
-  .showHelpAfterError()
-  .exitOverride();
-addClientCommands(program);
+  .showHelpAfterError();
 
-// A reader that has enough, such as `head`, closes the pipe: that is no fault.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") throw error;
-  process.exit(EXIT.ok);
-});
-
-try {
-  await program.parseAsync();
-} catch (error) {
-  // Commander has written its message already.
-  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-  else process.exitCode = await reportError(error);
-}
+await program.parseAsync();

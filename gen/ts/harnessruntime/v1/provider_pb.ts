@@ -246,7 +246,7 @@ export const TopologySchema: GenEnum<Topology> = /*@__PURE__*/
  */
 export enum SupportLevel {
   /**
-   * Never sent; VALIDATION_ERROR as a minimum.
+   * Not set: as a minimum, DEGRADED.
    *
    * @generated from enum value: SUPPORT_LEVEL_UNSPECIFIED = 0;
    */
