@@ -1,6 +1,9 @@
 // The program `harness`: reads the command line and runs the command that it names.
 import { readFileSync } from "node:fs";
-import { Command } from "commander";
+import { Command, CommanderError } from "commander";
+import { EXIT } from "./cli-error.js";
+import { addClientCommands } from "./client-commands.js";
+import { reportError } from "./report-error.js";
 
 const packageFile = new URL("../../../package.json", import.meta.url);
 
@@ -13,6 +16,20 @@ function packageVersion(): string {
 const program = new Command("harness")
   .description("The gRPC runtime for agent harnesses.")
   .version(packageVersion())
-  .showHelpAfterError();
+  .showHelpAfterError()
+  .exitOverride();
+addClientCommands(program);
 
-await program.parseAsync();
+// A reader that has enough, such as `head`, closes the pipe: that is no fault.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+  process.exit(EXIT.ok);
+});
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  // Commander has written its message already.
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  else process.exitCode = await reportError(error);
+}

@@ -1,7 +1,7 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { type Content, ContentSchema } from "../../gen/ts/harnessruntime/v1/content_pb.js";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
-import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { type Execution, ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { InputDropReason, InputMode } from "../../gen/ts/harnessruntime/v1/input_pb.js";
 import type { ProviderManifest } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { supports } from "./capability.js";
@@ -63,12 +63,7 @@ export function decideSend(fold: Fold, input: NewInput, manifest: ProviderManife
 
 function mustAcceptInput({ execution, inner }: Fold, mode: InputMode, manifest: ProviderManifest): void {
   if (isTerminal(execution.state) || execution.state === ExecutionState.CANCELLING) {
-    const state = ExecutionState[execution.state];
-    throw new HarnessError(
-      ErrorReason.INVALID_STATE,
-      `execution ${execution.id} is ${state} and takes no more input; start a new execution in its conversation`,
-      { state },
-    );
+    throw takesNoInput(execution);
   }
   if (!supports(manifest, CAPABILITIES[mode])) {
     throw new HarnessError(
@@ -84,6 +79,16 @@ function mustAcceptInput({ execution, inner }: Fold, mode: InputMode, manifest: 
       { max_queued_inputs: String(MAX_PENDING_INPUTS) },
     );
   }
+}
+
+/** The error for an input to an execution that is over or on its way there. */
+export function takesNoInput({ id, state }: Execution): HarnessError {
+  const name = ExecutionState[state];
+  return new HarnessError(
+    ErrorReason.INVALID_STATE,
+    `execution ${id} is ${name} and takes no more input; start a new execution in its conversation`,
+    { state: name },
+  );
 }
 
 /**

@@ -29,7 +29,7 @@ import type {
   WatchExecutionsResponse,
 } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
 import type { Principal } from "../../gen/ts/harnessruntime/v1/principal_pb.js";
-import type { Provider as ProviderEntry } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
+import type { ConformanceResult, Provider as ProviderEntry } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
 import type { Clock } from "./clock.js";
 import type { Ids } from "./ids.js";
 import type { Log, Provider } from "./provider.js";
@@ -56,6 +56,16 @@ export interface RuntimeOptions {
   /** Whether `action_responded` carries the answer's value. Default false. */
   readonly recordActionValues?: boolean;
   readonly limits?: Partial<RuntimeLimits>;
+  /** When events of executions that are over are dropped; by default they are kept for ever. */
+  readonly retention?: readonly RetentionRule[];
+}
+
+/** Drops the events of executions that ended long enough ago; their rows stay, and reads answer CURSOR_EXPIRED. */
+export interface RetentionRule {
+  /** How long after the end events are kept, in milliseconds. */
+  readonly keepMs: number;
+  /** Only executions with all of these labels; empty or unset: all executions. */
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 /** Bounds that an operator may set. */
@@ -118,6 +128,8 @@ export interface Runtime {
   /** Every known provider, by ID; also those that are not available now. */
   listProviders(): readonly ProviderEntry[];
   getProvider(providerId: string): ProviderEntry;
+  /** Keeps what a conformance run measured of a provider; shown with it from now on, until the process ends. */
+  recordConformance(providerId: string, result: ConformanceResult): void;
   /** Adds a provider, or takes the place of the one with its ID; opens it, then takes up its queue. */
   addProvider(provider: Provider): Promise<void>;
 

@@ -64,6 +64,7 @@ export class MemoryTenant {
     const found = this.executions.get(write.key.executionId);
     this.#check(write, found);
     const execution = found ?? this.#create(write);
+    if (write.create?.newConversation !== undefined) this.createConversation(write.create.newConversation, undefined);
     if (write.idempotency !== undefined) this.idempotency.set(write.idempotency.scope, write.idempotency);
     if (write.chunk !== undefined) execution.log.append(write.chunk);
     if (write.row !== undefined) execution.row = write.row;

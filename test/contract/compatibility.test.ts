@@ -40,7 +40,10 @@ function edited<T>(path: string, before: string, after: string, check: () => T):
   }
 }
 
-describe("a change that breaks callers", () => {
+/** Generous, for a machine that does much else. */
+const TIMEOUT_MS = 120_000;
+
+describe("a change that breaks callers", { timeout: TIMEOUT_MS }, () => {
   test("the contract as it is breaks nobody", () => {
     expect(breaking()).toEqual({ status: 0, output: "" });
   });
@@ -58,7 +61,7 @@ describe("a change that breaks callers", () => {
   });
 });
 
-describe("a change without its comment or its generated files", () => {
+describe("a change without its comment or its generated files", { timeout: TIMEOUT_MS }, () => {
   test("a field without a comment is refused by the lint", () => {
     const comment = "  // When it was created.\n";
     const { status, output } = edited("v1/conversation.proto", comment, "", () => buf("lint"));

@@ -96,4 +96,20 @@ export function describeIdempotency(open: OpenStore): void {
     });
     expect(await store().findIdempotent(tenantId, "conversation/k")).toBeUndefined();
   });
+
+  test("a conversation is made with its first execution, or with none of it", async () => {
+    const key = newKey();
+    const newConversation = conversation(key.tenantId);
+    const idempotency = { scope: "start/k", digest: "d", resourceId: key.executionId };
+    await store().append(creation(key, { newConversation }, { idempotency }));
+    expect(text(await store().getConversation(key.tenantId, newConversation.conversationId))).toBe(
+      text(newConversation.bytes),
+    );
+    const second = { ...newKey(), tenantId: key.tenantId };
+    const refused = conversation(key.tenantId);
+    await expect(store().append(creation(second, { newConversation: refused }, { idempotency }))).rejects.toMatchObject(
+      { existing: idempotency },
+    );
+    expect(await store().getConversation(key.tenantId, refused.conversationId)).toBeUndefined();
+  });
 }

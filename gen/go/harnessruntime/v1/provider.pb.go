@@ -87,7 +87,7 @@ func (Topology) EnumDescriptor() ([]byte, []int) {
 type SupportLevel int32
 
 const (
-	// Not set: as a minimum, DEGRADED.
+	// Never sent; VALIDATION_ERROR as a minimum.
 	SupportLevel_SUPPORT_LEVEL_UNSPECIFIED SupportLevel = 0
 	// The harness does it itself.
 	SupportLevel_SUPPORT_LEVEL_NATIVE SupportLevel = 1

@@ -246,7 +246,7 @@ export const TopologySchema: GenEnum<Topology> = /*@__PURE__*/
  */
 export enum SupportLevel {
   /**
-   * Not set: as a minimum, DEGRADED.
+   * Never sent; VALIDATION_ERROR as a minimum.
    *
    * @generated from enum value: SUPPORT_LEVEL_UNSPECIFIED = 0;
    */

@@ -1,0 +1,142 @@
+import { toJson } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { EventSchema } from "../../../gen/ts/harnessruntime/v1/event_pb.js";
+import { type Execution, ExecutionSchema, ExecutionState } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { isTerminal } from "../../client/cursor.js";
+import { followFrames } from "../../client/follow.js";
+import { parseCount, parseDurationMs, parseEnum } from "../arguments.js";
+import { CliError, EXIT } from "../cli-error.js";
+import { type ClientOptions, openClients } from "../client-options.js";
+import { readPages } from "../pages.js";
+import { endLine, exitCodeOf, whyOf } from "../terminal/ending.js";
+import { eventLine } from "../terminal/event-line.js";
+import { printJson, printList } from "../terminal/print.js";
+import { oneLine, printable } from "../terminal/printable.js";
+import { stateText } from "../terminal/style.js";
+import { pairs, table } from "../terminal/table.js";
+import { spanText, timeText } from "../terminal/time-text.js";
+
+export interface WatchOptions extends ClientOptions {
+  readonly after?: string;
+  readonly types?: readonly string[];
+}
+
+/** Prints an execution's events as they come, to the end. */
+export async function watch(executionId: string, options: WatchOptions): Promise<number> {
+  const afterSequence = parseCount("--after", options.after ?? "0");
+  const { eager, patient } = await openClients(options);
+  await eager.executions.getExecution({ executionId });
+  const eventTypes = options.types ?? [];
+  for await (const { events } of followFrames(patient, { executionId, afterSequence, eventTypes })) {
+    for (const event of events) {
+      if (options.json) printJson(EventSchema, event);
+      else process.stdout.write(`${eventLine(event)}\n`);
+    }
+  }
+  return EXIT.ok;
+}
+
+/** Prints one execution. */
+export async function get(executionId: string, options: ClientOptions): Promise<number> {
+  const { eager } = await openClients(options);
+  const execution = mustHave((await eager.executions.getExecution({ executionId })).execution);
+  if (options.json) printJson(ExecutionSchema, execution);
+  else process.stdout.write(executionText(execution));
+  return EXIT.ok;
+}
+
+export interface ListOptions extends ClientOptions {
+  readonly state?: readonly string[];
+  readonly provider?: string;
+  readonly conversation?: string;
+  readonly label?: Record<string, string>;
+  readonly limit: string;
+}
+
+/** Prints executions, newest first. */
+export async function list(options: ListOptions): Promise<number> {
+  const { eager } = await openClients(options);
+  const filter = {
+    providerId: options.provider ?? "",
+    conversationId: options.conversation ?? "",
+    labels: options.label ?? {},
+    states: parseEnum<ExecutionState>("--state", ExecutionState, options.state ?? []),
+  };
+  const found = await readPages(parseCount("--limit", options.limit), async (page) => {
+    const { executions, nextPageToken } = await eager.executions.listExecutions({ ...filter, ...page });
+    return { items: executions, nextPageToken };
+  });
+  printList(ExecutionSchema, found, options.json, () => (found.length === 0 ? "no executions\n" : listText(found)));
+  return EXIT.ok;
+}
+
+export interface WaitOptions extends ClientOptions {
+  readonly timeout?: string;
+}
+
+const LONGEST_WAIT_MS = 60_000;
+
+/** Waits until an execution is over, prints its output, and resolves with the number that tells how it ended. */
+export async function wait(executionId: string, options: WaitOptions): Promise<number> {
+  const limitMs =
+    options.timeout === undefined ? Number.POSITIVE_INFINITY : parseDurationMs("--timeout", options.timeout);
+  const deadline = performance.now() + limitMs;
+  const { eager, patient } = await openClients(options);
+  let execution = mustHave((await eager.executions.getExecution({ executionId })).execution);
+  while (!isTerminal(execution.state)) {
+    const leftMs = Math.min(LONGEST_WAIT_MS, deadline - performance.now());
+    if (leftMs <= 0)
+      throw new CliError(`${executionId} is ${ExecutionState[execution.state]} after ${options.timeout}`);
+    const timeout = { seconds: BigInt(Math.floor(leftMs / 1_000)), nanos: Math.floor((leftMs % 1_000) * 1e6) };
+    execution = mustHave((await patient.executions.waitExecution({ executionId, timeout })).execution);
+  }
+  if (options.json) printJson(ExecutionSchema, execution);
+  else {
+    if (execution.finalOutput) process.stdout.write(`${execution.finalOutput.replace(/\n$/, "")}\n`);
+    process.stderr.write(`${endLine(execution)}\n`);
+  }
+  return exitCodeOf(execution);
+}
+
+function mustHave(execution: Execution | undefined): Execution {
+  if (execution === undefined) throw new CliError("the server answered with no execution");
+  return execution;
+}
+
+function listText(executions: readonly Execution[]): string {
+  const rows = executions.map(({ id, providerId, state, createTime, endTime, input }) => [
+    id,
+    stateText(state),
+    providerId,
+    timeText(createTime),
+    spanText(createTime, endTime),
+    oneLine(input?.text ?? "", 50),
+  ]);
+  return table(["ID", "STATE", "PROVIDER", "CREATED", "TOOK", "INPUT"], rows);
+}
+
+function executionText(execution: Execution): string {
+  const { labels, usage, structuredOutput, openActions } = execution;
+  const open = openActions.map(({ id, title }) => `${id} ${oneLine(title, 80)}`);
+  return pairs({
+    id: execution.id,
+    state: stateText(execution.state),
+    why: whyOf(execution),
+    provider: `${execution.providerId} ${execution.providerVersion}`.trim(),
+    conversation: execution.conversationId,
+    parent: execution.parentExecutionId,
+    labels: Object.entries(labels)
+      .map(([key, value]) => `${key}=${value}`)
+      .join(" "),
+    created: timeText(execution.createTime),
+    ended: timeText(execution.endTime),
+    took: spanText(execution.createTime, execution.endTime),
+    "attempt, turn": `${execution.attempt}, ${execution.turn}`,
+    events: String(execution.lastSequence),
+    tokens: usage === undefined || usage.totalTokens === 0 ? "" : String(usage.totalTokens),
+    "open action": open.join(", "),
+    input: oneLine(execution.input?.text ?? "", 200),
+    structured: structuredOutput === undefined ? "" : JSON.stringify(toJson(ValueSchema, structuredOutput)),
+    output: printable(execution.finalOutput ?? ""),
+  });
+}

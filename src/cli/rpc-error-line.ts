@@ -1,0 +1,30 @@
+import { Code } from "@connectrpc/connect";
+import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { HarnessRpcError } from "../client/errors.js";
+
+/** What to do about it, where the server's message does not say. */
+const WAYS_OUT: { readonly [K in ErrorReason]?: string } = {
+  [ErrorReason.UNAUTHENTICATED]: "name a token with --token or HARNESS_TOKEN; npx harness token create makes one",
+  [ErrorReason.PERMISSION_DENIED]: "use a token whose scopes allow it",
+  [ErrorReason.PROVIDER_NOT_FOUND]: "npx harness providers lists them",
+  [ErrorReason.PROVIDER_UNAVAILABLE]: "npx harness providers says why",
+  [ErrorReason.NOT_FOUND]: "npx harness list lists executions",
+  [ErrorReason.ACTION_NOT_FOUND]: "npx harness actions lists those that are open",
+  [ErrorReason.INTERNAL]: "the server's log has more under this id",
+};
+
+/** Says why a call failed and what to do about it, in one line. */
+export function rpcErrorLine(error: Error): string {
+  if (!(error instanceof HarnessRpcError)) return error.message;
+  if (error.reason === ErrorReason.UNSPECIFIED) return withoutReason(error);
+  const wayOut = WAYS_OUT[error.reason];
+  const violations = error.violations.map(({ field, description }) => `${field}: ${description}`);
+  const text = violations.length > 1 ? violations.join("; ") : error.message;
+  return `${ErrorReason[error.reason]}: ${text}${wayOut === undefined ? "" : `; ${wayOut}`}`;
+}
+
+function withoutReason({ code, message }: HarnessRpcError): string {
+  const unreachable = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ECONNRESET|ETIMEDOUT|EHOSTUNREACH/.exec(message)?.[0];
+  if (unreachable === undefined) return `${Code[code]}: ${message}`;
+  return `no runtime answers (${message}): start one with npm start, or name another with --url`;
+}

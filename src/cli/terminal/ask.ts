@@ -1,0 +1,87 @@
+import { createInterface } from "node:readline/promises";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { fromJson } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import {
+  ActionKind,
+  type ActionOption,
+  ActionOptionKind,
+  type ActionRequest,
+} from "../../../gen/ts/harnessruntime/v1/action_pb.js";
+import type { ActionAnswer } from "../../client/respond.js";
+import { oneLine, printable } from "./printable.js";
+import { paint } from "./style.js";
+
+/** Whether somebody can be asked: both ends of the conversation are a terminal. */
+export function canAsk(): boolean {
+  return process.stdin.isTTY === true && process.stderr.isTTY === true;
+}
+
+/**
+ * Asks the person at the terminal to answer an action, until the answer can be understood. Resolves with undefined
+ * when the signal is aborted, or when the input has ended.
+ */
+export async function askAction(
+  action: ActionRequest,
+  note: (text: string) => void,
+  signal: AbortSignal,
+): Promise<ActionAnswer | undefined> {
+  note(paint("bold", `? ${oneLine(action.title, 200)}`, "stderr"));
+  if (action.description !== "") note(printable(action.description));
+  if (action.payload !== undefined) note(paint("dim", oneLine(JSON.stringify(action.payload), 500), "stderr"));
+  for (const [index, option] of action.options.entries()) note(`  ${index + 1}  ${optionText(option)}`);
+  const prompt = promptOf(action);
+  for (;;) {
+    const text = await askLine(prompt, signal);
+    if (text === undefined) return undefined;
+    const answer =
+      action.kind === ActionKind.INPUT ? toValue(text, action.inputSchema) : toChoice(text, action.options);
+    if (answer !== undefined) return answer;
+    note("that is no answer to it");
+  }
+}
+
+function optionText({ id, label, kind }: ActionOption): string {
+  const meaning =
+    kind === ActionOptionKind.UNSPECIFIED ? "" : ` (${ActionOptionKind[kind].toLowerCase().replace("_", " ")})`;
+  return oneLine(label || id, 200) + paint("dim", meaning, "stderr");
+}
+
+function promptOf({ kind, options, inputSchema }: ActionRequest): string {
+  if (kind === ActionKind.APPROVAL) return options.length > 0 ? `number, or y/n: ` : "approve? y/n: ";
+  const type = inputSchema?.["type"];
+  return type === undefined || type === "string" ? "answer: " : `answer (JSON, ${JSON.stringify(type)}): `;
+}
+
+async function askLine(prompt: string, signal: AbortSignal): Promise<string | undefined> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  const ended = new AbortController();
+  lines.on("close", () => ended.abort());
+  // The line editor takes Ctrl-C for itself: hand it on to whoever listens for it.
+  lines.on("SIGINT", () => process.emit("SIGINT"));
+  try {
+    return (await lines.question(prompt, { signal: AbortSignal.any([signal, ended.signal]) })).trim();
+  } catch {
+    process.stderr.write("\n");
+    return undefined;
+  } finally {
+    lines.close();
+  }
+}
+
+function toChoice(text: string, options: readonly ActionOption[]): ActionAnswer | undefined {
+  if (/^(y|yes)$/i.test(text)) return { approved: true };
+  if (/^(n|no)$/i.test(text)) return { approved: false };
+  const option = options[Number(text) - 1] ?? options.find(({ id }) => id === text);
+  return option === undefined ? undefined : { optionId: option.id };
+}
+
+function toValue(text: string, schema: JsonObject | undefined): ActionAnswer | undefined {
+  const type = schema?.["type"];
+  if (type === undefined || type === "string") return { value: fromJson(ValueSchema, text) };
+  try {
+    return { value: fromJson(ValueSchema, JSON.parse(text) as JsonValue) };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,14 @@
+/** Everything that moves a cursor, changes colours or rings, and that somebody else's text must not do to a terminal. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+
+/** Returns text without control characters other than line breaks and tabs. */
+export function printable(text: string): string {
+  return text.replaceAll("\r\n", "\n").replace(CONTROL, "");
+}
+
+/** Returns text as one line of at most so many characters. */
+export function oneLine(text: string, maxLength: number): string {
+  const flat = printable(text).replace(/\s+/g, " ").trim();
+  return flat.length <= maxLength ? flat : `${flat.slice(0, maxLength - 1)}…`;
+}

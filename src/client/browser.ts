@@ -1,0 +1,21 @@
+import type { Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
+import { createClientFor, type HarnessClient, type HarnessClientOptions, toInterceptors } from "./client.js";
+
+/** How a client in a browser talks to the runtime. */
+export interface BrowserClientOptions extends HarnessClientOptions {
+  /** The protocol. Default `connect`. */
+  readonly protocol?: "connect" | "grpc-web";
+  /** Use this transport instead; `bidi` says whether it has bidirectional streams. */
+  readonly transport?: { readonly transport: Transport; readonly bidi: boolean };
+}
+
+/** Makes a client for browsers, on `fetch`. */
+export function createHarnessClient(options: BrowserClientOptions): HarnessClient {
+  if (options.transport !== undefined) {
+    return createClientFor(options.transport.transport, options.transport.bidi, options);
+  }
+  const transportOptions = { baseUrl: options.baseUrl, interceptors: toInterceptors(options), useBinaryFormat: true };
+  const create = options.protocol === "grpc-web" ? createGrpcWebTransport : createConnectTransport;
+  return createClientFor(create(transportOptions), false, options);
+}

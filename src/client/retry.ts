@@ -1,0 +1,111 @@
+import { type Clock, delay } from "./clock.js";
+import { type HarnessRpcError, isRetryable, toRpcError } from "./errors.js";
+
+/** When to try again and when to give up. Times in milliseconds. */
+export interface RetryPolicy {
+  /** The first wait is between 0 and this; each further one may be twice as long. Default 100. */
+  readonly baseDelayMs: number;
+  /** No wait is longer, unless the server asks for more. Default 5,000. */
+  readonly maxDelayMs: number;
+  /** A call is not tried again later than this after it began. 0 never tries again. Default 10,000. */
+  readonly callGiveUpMs: number;
+  /** A stream fails once nothing has arrived for this long. Default 600,000. */
+  readonly streamGiveUpMs: number;
+}
+
+export const DEFAULT_RETRY: RetryPolicy = {
+  baseDelayMs: 100,
+  maxDelayMs: 5_000,
+  callGiveUpMs: 10_000,
+  streamGiveUpMs: 600_000,
+};
+
+/** What it takes to be patient. */
+export interface PatienceSettings {
+  readonly retry: RetryPolicy;
+  readonly clock: Clock;
+  readonly random: () => number;
+}
+
+/** Makes a call once; whatever it throws is a `HarnessRpcError`. */
+export async function callOnce<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    throw toRpcError(error);
+  }
+}
+
+/** Makes a call that is safe to make twice, again and again while it fails in a way that may pass, up to `callGiveUpMs`. */
+export async function callPatiently<T>(
+  call: () => Promise<T>,
+  { retry, clock, random }: PatienceSettings,
+  signal?: AbortSignal,
+): Promise<T> {
+  const deadline = clock.now() + retry.callGiveUpMs;
+  for (let failures = 1; ; failures++) {
+    try {
+      return await call();
+    } catch (error) {
+      const failure = toRpcError(error);
+      const waitMs = retryDelayMs(retry, failures, failure, random);
+      if (signal?.aborted || !isRetryable(failure) || clock.now() + waitMs >= deadline) throw failure;
+      await delay(clock, waitMs, signal);
+    }
+  }
+}
+
+/**
+ * How long to wait after `failures` failures in a row (from 1): full jitter, so
+ * that clients cut at the same moment do not come back at the same moment. At
+ * least what the server asked for. `random` yields numbers from 0 to below 1.
+ */
+export function retryDelayMs(
+  { baseDelayMs, maxDelayMs }: RetryPolicy,
+  failures: number,
+  error: HarnessRpcError,
+  random: () => number,
+): number {
+  const ceilingMs = Math.min(maxDelayMs, baseDelayMs * 2 ** Math.min(failures - 1, 30));
+  return (error.retryAfterMs ?? 0) + random() * ceilingMs;
+}
+
+/** A stream ended early, and will be opened again. */
+export interface FollowRetry {
+  readonly error: HarnessRpcError;
+  /** How long until then. */
+  readonly delayMs: number;
+  /** How many streams in a row were short and brought no new event, this one included. */
+  readonly failures: number;
+}
+
+/** Decides about the next try of a stream. */
+export interface Patience {
+  opened(): void;
+  /** A frame arrived; `progress` when it brought new events. */
+  heard(progress: boolean): void;
+  /** What to do about a stream that ended early. Throws the error once nothing has arrived for too long. */
+  failed(error: HarnessRpcError): FollowRetry;
+}
+
+export function createPatience({ retry, clock, random }: PatienceSettings): Patience {
+  let failures = 0;
+  let heardMs = clock.now();
+  let openedMs = heardMs;
+  return {
+    opened() {
+      openedMs = clock.now();
+    },
+    heard(progress) {
+      heardMs = clock.now();
+      if (progress) failures = 0;
+    },
+    failed(error) {
+      const nowMs = clock.now();
+      failures = nowMs - openedMs > retry.maxDelayMs ? 1 : failures + 1;
+      const delayMs = retryDelayMs(retry, failures, error, random);
+      if (nowMs - heardMs + delayMs > retry.streamGiveUpMs) throw error;
+      return { error, delayMs, failures };
+    },
+  };
+}

@@ -1,0 +1,268 @@
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import {
+  ActionKind,
+  type ActionRequest,
+  ActionRequestSchema,
+  ActionResponseSchema,
+  ActionState,
+} from "../../gen/ts/harnessruntime/v1/action_pb.js";
+import type { Execution } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import type { ProviderManifest } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
+import { supports } from "./capability.js";
+import type { Clock } from "./clock.js";
+import { decideOpenAction } from "./decide-action.js";
+import { nothing } from "./decision.js";
+import { invalid } from "./errors.js";
+import { openAction } from "./fold.js";
+import type { Ids } from "./ids.js";
+import { MAX_DESCRIPTOR_BYTES, MAX_KEY_LENGTH, MAX_WAITING_ACTIONS } from "./limits.js";
+import type { ActionAnswer, ActionInit } from "./provider.js";
+import { compile } from "./schema.js";
+import type { AnswerRow, ExecutionKey, SideRows, Store } from "./store.js";
+import { valueToJson } from "./value-text.js";
+import { ProtocolViolationError } from "./violation.js";
+import type { Writer } from "./writer.js";
+
+interface Waiting {
+  readonly key: string;
+  readonly action: ActionRequest;
+  readonly resolve: (answer: ActionAnswer) => void;
+  readonly reject: (error: unknown) => void;
+  /** Whether its `action_required` was decided. */
+  opened: boolean;
+  /** Whether its answer is being fetched. */
+  closing: boolean;
+}
+
+/** What an action desk works on. */
+export interface ActionDeskOptions {
+  readonly store: Store;
+  readonly key: ExecutionKey;
+  readonly writer: Writer;
+  readonly fence: number;
+  readonly manifest: ProviderManifest;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+/**
+ * The actions that one provider's attempt asks for: one open at a time, the
+ * others behind it. An answer is stored as delivered before the provider gets
+ * it, so that it is handed over at most once.
+ */
+export class ActionDesk {
+  readonly #options: ActionDeskOptions;
+  /** Every action of the execution whose answer is known, by the provider's key. */
+  readonly #answered = new Map<string, ActionAnswer>();
+  /** The open action of an earlier attempt that this one has not asked for yet. */
+  #inherited: { readonly key: string; readonly actionId: string } | undefined;
+  readonly #queue: Waiting[] = [];
+
+  constructor(options: ActionDeskOptions, rows: SideRows | undefined) {
+    this.#options = options;
+    for (const row of rows?.actions ?? []) {
+      const answer = rows?.answers.find(({ actionId }) => actionId === row.actionId);
+      if (row.state === ActionState.PENDING) this.#inherited = { key: row.actionKey, actionId: row.actionId };
+      else if (answer !== undefined) this.#answered.set(row.actionKey, toAnswer(row.actionKey, answer, row.bytes));
+    }
+  }
+
+  /** Every answer so far, for a resumed attempt. */
+  get answers(): readonly ActionAnswer[] {
+    return [...this.#answered.values()];
+  }
+
+  /** Whether any request is open or waits. */
+  get isBusy(): boolean {
+    return this.#queue.length > 0;
+  }
+
+  /** Opens an action, or finds the one that was asked for with the same key before. */
+  async request(init: ActionInit): Promise<ActionAnswer> {
+    const action = this.#check(init);
+    const known = this.#answered.get(init.key);
+    if (known !== undefined) return known.delivered ? known : this.#deliver(known);
+    if (this.#queue.length > MAX_WAITING_ACTIONS) {
+      throw new ProtocolViolationError(`more than ${MAX_WAITING_ACTIONS} actions wait behind the open one`);
+    }
+    const inherited = this.#inherited?.key === init.key ? this.#inherited : undefined;
+    if (inherited !== undefined) {
+      action.id = inherited.actionId;
+      this.#inherited = undefined;
+    }
+    return new Promise<ActionAnswer>((resolve, reject) => {
+      const waiting = { key: init.key, action, resolve, reject, opened: inherited !== undefined, closing: false };
+      if (inherited === undefined) this.#queue.push(waiting);
+      else this.#queue.unshift(waiting);
+      this.follow();
+    });
+  }
+
+  /** Looks at what is stored and goes on: hands over what was answered, opens what waits. */
+  follow(): void {
+    const first = this.#queue[0];
+    if (first === undefined) return;
+    const { committed, head } = this.#options.writer;
+    if (!first.opened) {
+      if (head.execution.state === ExecutionState.RUNNING) this.#open(first);
+      return;
+    }
+    const isOpen = openAction(committed)?.id === first.action.id;
+    if (first.closing || isOpen || openAction(head)?.id === first.action.id) return;
+    first.closing = true;
+    this.#close(first).catch((error: unknown) => this.#drop(first, error));
+  }
+
+  /** Rejects every request: the turn is over. */
+  rejectAll(error: Error): void {
+    for (const waiting of this.#queue.splice(0)) waiting.reject(error);
+  }
+
+  #open(waiting: Waiting): void {
+    waiting.opened = true;
+    const { writer, clock, fence } = this.#options;
+    const opening = writer.decide((fold) => {
+      if (fold.execution.state !== ExecutionState.RUNNING) return nothing(fold, false);
+      const nowMs = clock.now();
+      stamp(waiting.action, fold.execution, nowMs);
+      return { ...decideOpenAction(fold, waiting, nowMs), result: true };
+    }, fence);
+    opening.then(
+      (opened) => {
+        waiting.opened = opened;
+        this.follow();
+      },
+      (error: unknown) => this.#drop(waiting, error),
+    );
+  }
+
+  /** The open action was closed: by an answer, by its timeout, or because it was abandoned. */
+  async #close(waiting: Waiting): Promise<void> {
+    const { store, key } = this.#options;
+    const [row, bytes] = await Promise.all([
+      store.getAnswer(key, waiting.action.id),
+      store.getAction(key, waiting.action.id),
+    ]);
+    if (row === undefined) throw new Error("the action was abandoned");
+    const answer = await this.#deliver(toAnswer(waiting.key, row, bytes));
+    this.#remove(waiting);
+    waiting.resolve(answer);
+    this.follow();
+  }
+
+  /** Stores that the answer is handed over, then returns it to be handed over. */
+  async #deliver(answer: ActionAnswer): Promise<ActionAnswer> {
+    const { store, key, writer, fence } = this.#options;
+    const row = await store.getAnswer(key, answer.actionId);
+    if (row === undefined) throw new Error("the answer is gone");
+    const side = { answers: [{ ...row, delivered: true }] };
+    await writer.decide((fold) => ({ fold, events: [], side, result: undefined }), fence);
+    this.#answered.set(answer.key, { ...answer, delivered: true });
+    return answer;
+  }
+
+  #drop(waiting: Waiting, error: unknown): void {
+    this.#remove(waiting);
+    waiting.reject(error);
+    this.follow();
+  }
+
+  #remove(waiting: Waiting): void {
+    const index = this.#queue.indexOf(waiting);
+    if (index >= 0) this.#queue.splice(index, 1);
+  }
+
+  /** Returns the request as it will be stored; throws what is wrong with it. */
+  #check(init: ActionInit): ActionRequest {
+    const { manifest, ids } = this.#options;
+    const isInput = init.kind === ActionKind.INPUT;
+    if (!isInput && init.kind !== ActionKind.APPROVAL)
+      throw new ProtocolViolationError("an action is an approval or an input");
+    const capability = isInput ? "action.input" : "action.approval";
+    if (!supports(manifest, capability)) {
+      throw new ProtocolViolationError(
+        `the action needs the capability ${capability}, which the manifest does not have`,
+      );
+    }
+    if (typeof init.key !== "string" || init.key === "" || init.key.length > MAX_KEY_LENGTH) {
+      throw new ProtocolViolationError(`an action's key has 1 to ${MAX_KEY_LENGTH} characters`);
+    }
+    const action = encodable(() =>
+      create(ActionRequestSchema, {
+        id: ids.next("action"),
+        kind: init.kind,
+        state: ActionState.PENDING,
+        title: init.title,
+        description: init.description ?? "",
+        options: [...(init.options ?? [])],
+        providerRef: init.providerRef ?? "",
+        ...(init.payload === undefined ? {} : { payload: init.payload }),
+        ...(init.inputSchema === undefined ? {} : { inputSchema: init.inputSchema }),
+      }),
+    );
+    const optionIds = action.options.map(({ id }) => id);
+    if (optionIds.includes("") || new Set(optionIds).size < optionIds.length) {
+      throw new ProtocolViolationError("an action's options have different, non-empty IDs");
+    }
+    if (action.inputSchema !== undefined) mustCompile(action.inputSchema);
+    return action;
+  }
+}
+
+function encodable(make: () => ActionRequest): ActionRequest {
+  let action: ActionRequest;
+  let sizeBytes: number;
+  try {
+    action = make();
+    sizeBytes = toBinary(ActionRequestSchema, action).length;
+  } catch (error) {
+    throw new ProtocolViolationError(`the action cannot be encoded: ${error instanceof Error ? error.message : error}`);
+  }
+  if (sizeBytes > MAX_DESCRIPTOR_BYTES) {
+    throw invalid(
+      "action",
+      `it is ${sizeBytes} bytes and an action is at most ${MAX_DESCRIPTOR_BYTES}; refer to large content by artifact`,
+    );
+  }
+  return action;
+}
+
+function mustCompile(schema: NonNullable<ActionRequest["inputSchema"]>): void {
+  try {
+    compile(schema);
+  } catch (error) {
+    throw new ProtocolViolationError(`the action's input schema: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+/** Sets what is known only when the action opens. */
+export function stamp(action: ActionRequest, { id, actionPolicy }: Execution, nowMs: number): void {
+  action.executionId = id;
+  action.createTime = timestampFromMs(nowMs);
+  const timeout = actionPolicy?.timeout;
+  if (timeout === undefined) return;
+  action.expireTime = timestampFromMs(nowMs + Number(timeout.seconds) * 1000 + Math.round(timeout.nanos / 1e6));
+}
+
+/** When an open action expires, in milliseconds; undefined where it waits for ever. */
+export function expireTimeMs(action: ActionRequest): number | undefined {
+  return action.expireTime === undefined ? undefined : timestampMs(action.expireTime);
+}
+
+function toAnswer(key: string, row: AnswerRow, actionBytes: Uint8Array | undefined): ActionAnswer {
+  const response = fromBinary(ActionResponseSchema, row.bytes);
+  const action = actionBytes === undefined ? undefined : fromBinary(ActionRequestSchema, actionBytes);
+  return {
+    actionId: row.actionId,
+    key,
+    approved: response.approved ?? false,
+    optionId: response.optionId,
+    value: response.value === undefined ? undefined : valueToJson(response.value),
+    metadata: response.metadata,
+    responder: action?.responder,
+    expired: row.expired,
+    delivered: row.delivered,
+  };
+}

@@ -1,0 +1,137 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { ContentSchema } from "../../gen/ts/harnessruntime/v1/content_pb.js";
+import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import type { Clock } from "./clock.js";
+import { decodeFold } from "./fold.js";
+import type { Ids } from "./ids.js";
+import { isTerminal } from "./lifecycle.js";
+import type { LiveExecution } from "./live-execution.js";
+import type { HistoryItem, Log, Provider } from "./provider.js";
+import { Runner, type RunnerOptions } from "./runner.js";
+import type { Store } from "./store.js";
+
+/** What launching works with. */
+export interface LauncherOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly node: string;
+  readonly log: Log;
+  readonly dataDir: string;
+}
+
+/** How long a node owns an execution before it must renew, in milliseconds. */
+const LEASE_MS = 30_000;
+const HISTORY_LIMIT = 100;
+
+/** Takes executions into work: ownership, a runner, and what it leaves behind. */
+export class Launcher {
+  readonly #options: LauncherOptions;
+  readonly #running = new Set<Runner>();
+  #closing = false;
+
+  constructor(options: LauncherOptions) {
+    this.#options = options;
+  }
+
+  /** Runs an execution until it is over or let go. Rejects where the store cannot be used. */
+  async launch(live: LiveExecution, provider: Provider, entry: RunnerOptions["entry"]): Promise<void> {
+    const { store, clock, node } = this.#options;
+    const leaseUntilMs = store.shared ? clock.now() + LEASE_MS : Number.MAX_SAFE_INTEGER;
+    const fence = await store.claim(live.key, node, clock.now(), leaseUntilMs);
+    if (fence === undefined || this.#closing || isTerminal(live.writer.head.execution.state)) return;
+    const stopRenewing = store.shared ? this.#renew(live, fence) : undefined;
+    const runner = new Runner({
+      ...this.#options,
+      key: live.key,
+      writer: live.writer,
+      provider,
+      fence,
+      history: () => this.#history(live),
+      scratchDir: () => this.#scratchDir(live),
+      entry,
+    });
+    live.own(runner);
+    this.#running.add(runner);
+    await runner.ended;
+    this.#running.delete(runner);
+    live.own(undefined);
+    stopRenewing?.();
+    await rm(this.#scratchPath(live), { recursive: true, force: true });
+    await this.#endOrRelease(live, fence);
+  }
+
+  /** How many executions run here. */
+  get count(): number {
+    return this.#running.size;
+  }
+
+  /** Lets go of all that run, and takes nothing more. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    await Promise.all([...this.#running].map((runner) => runner.abandon()));
+  }
+
+  /** An execution that its runner left unfinished is given back when the runtime closes, else it fails. */
+  async #endOrRelease(live: LiveExecution, fence: number): Promise<void> {
+    const { store, log } = this.#options;
+    try {
+      if (!this.#closing && !isTerminal(live.writer.committed.execution.state)) {
+        const message = "the runtime could not run the execution; its log has the cause";
+        await live.end({ reason: FailureReason.PROVIDER_ERROR, message }, { error: "" });
+      }
+      await store.release(live.key, fence);
+    } catch (error) {
+      log.warn({ executionId: live.key.executionId, error }, "an execution was not given back");
+    }
+  }
+
+  #renew(live: LiveExecution, fence: number): () => void {
+    const { store, clock, log } = this.#options;
+    let stop: () => void;
+    const arm = (): void => {
+      stop = clock.after(LEASE_MS / 3, () => {
+        store.renew(live.key, fence, clock.now() + LEASE_MS).catch((error: unknown) => {
+          log.warn({ executionId: live.key.executionId, error }, "a lease was not renewed");
+        });
+        arm();
+      });
+    };
+    arm();
+    return () => stop();
+  }
+
+  #scratchPath(live: LiveExecution): string {
+    return join(this.#options.dataDir, "scratch", live.key.executionId);
+  }
+
+  async #scratchDir(live: LiveExecution): Promise<string> {
+    const path = this.#scratchPath(live);
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    return path;
+  }
+
+  /** Each earlier execution of the conversation that succeeded, as what was asked and what came out. */
+  async #history(live: LiveExecution): Promise<readonly HistoryItem[]> {
+    const { store } = this.#options;
+    const { conversationId } = live.writer.committed.execution;
+    const page = await store.listExecutions({
+      tenantId: live.key.tenantId,
+      conversationId,
+      states: [ExecutionState.SUCCEEDED],
+      pageSize: HISTORY_LIMIT,
+      pageToken: "",
+    });
+    return page.items.toReversed().flatMap((stored): HistoryItem[] => {
+      const { execution } = decodeFold(stored);
+      const { executionId } = stored.key;
+      return [
+        { executionId, role: "user", content: execution.input ?? create(ContentSchema) },
+        { executionId, role: "assistant", content: create(ContentSchema, { text: execution.finalOutput ?? "" }) },
+      ];
+    });
+  }
+}

@@ -1,0 +1,455 @@
+import { create, fromBinary } from "@bufbuild/protobuf";
+import { ActionKind, ActionRequestSchema, ActionState } from "../../gen/ts/harnessruntime/v1/action_pb.js";
+import { type Content, ContentSchema } from "../../gen/ts/harnessruntime/v1/content_pb.js";
+import { ErrorReason, FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { ExecutionErrorSchema, ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { InputMode } from "../../gen/ts/harnessruntime/v1/input_pb.js";
+import { ActionDesk, stamp } from "./action-desk.js";
+import { type Bounded, bounded, promised } from "./bounded.js";
+import { exhaustedBudget } from "./budget.js";
+import type { Clock } from "./clock.js";
+import { decideNextTurn, nextTurnInput } from "./decide-input.js";
+import {
+  type Cleanup,
+  decideAwaitInput,
+  decideEnd,
+  decideResumed,
+  decideStarted,
+  decideStarting,
+  decideSuccess,
+  type Failure,
+} from "./decide-run.js";
+import { nothing } from "./decision.js";
+import { isHarnessError } from "./errors.js";
+import { type Fold, isCancelling, openAction, toExecution } from "./fold.js";
+import type { Ids } from "./ids.js";
+import { isTerminal } from "./lifecycle.js";
+import { checkOutcome, type TurnEnd, thrown, violation } from "./outcome.js";
+import type { CleanupReport, HistoryItem, Log, Provider, ResumeInfo } from "./provider.js";
+import type { ExecutionKey, SideRows, Store } from "./store.js";
+import { Turn } from "./turn.js";
+import { recollect, TextCollector } from "./turn-text.js";
+import type { Writer } from "./writer.js";
+
+const START_TIMEOUT_MS = 60_000;
+const CANCEL_TIMEOUT_MS = 10_000;
+/** The longest pause between tries to write an execution's end while the store fails. */
+const LONGEST_RETRY_MS = 5_000;
+
+/** What a runner works on. */
+export interface RunnerOptions {
+  readonly key: ExecutionKey;
+  readonly writer: Writer;
+  readonly provider: Provider;
+  readonly fence: number;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly node: string;
+  readonly log: Log;
+  readonly history: () => Promise<readonly HistoryItem[]>;
+  readonly scratchDir: () => Promise<string>;
+  /** `fresh` runs attempt 1; `resume` begins the next attempt; `reattach` goes on with one that never stopped. */
+  readonly entry: "fresh" | "resume" | "reattach";
+}
+
+/** Why a turn does not go on: the first reason counts. */
+type Halt =
+  | { readonly kind: "cancel" }
+  | { readonly kind: "fail"; readonly failure: Failure }
+  | { readonly kind: "abandon" };
+
+/**
+ * Owns one running execution: calls its provider turn by turn, follows the log
+ * for inputs, answers and cancellation, and writes how it ends. It acts on what
+ * is stored, never on what was merely asked for.
+ */
+export class Runner {
+  readonly #options: RunnerOptions;
+  readonly #halted = Promise.withResolvers<void>();
+  readonly #ended = Promise.withResolvers<void>();
+  #halt: Halt | undefined;
+  #turn: Turn | undefined;
+  #desk: ActionDesk | undefined;
+  /** Resolved when the current turn must give way to a replacing input. */
+  #replaced = Promise.withResolvers<void>();
+  /** Called at each commit that changed more than the head. */
+  #onChange: (() => void) | undefined;
+  #running: Promise<unknown> = Promise.resolve();
+  #entered = false;
+
+  constructor(options: RunnerOptions) {
+    this.#options = options;
+    void this.#live();
+  }
+
+  /** Resolves when the execution is over, or no longer ours. */
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  /** Looks at what is stored; called after each commit that changed more than the head. */
+  follow(): void {
+    const { committed } = this.#options.writer;
+    if (isCancelling(committed)) this.#stop({ kind: "cancel" });
+    this.#desk?.follow();
+    this.#turn?.follow();
+    if (nextTurnInput(committed)?.mode === InputMode.REPLACE) this.#replaced.resolve();
+    this.#onChange?.();
+  }
+
+  /** Fails the execution, unless it is already on its way to an end. */
+  fail(failure: Failure): void {
+    this.#stop({ kind: "fail", failure });
+  }
+
+  /** Lets go of the execution: ends native work and writes nothing more. */
+  async abandon(): Promise<void> {
+    this.#stop({ kind: "abandon" });
+    await this.#ended.promise;
+  }
+
+  #stop(halt: Halt): void {
+    if (this.#halt !== undefined && !(halt.kind === "abandon" && this.#halt.kind !== "abandon")) return;
+    this.#halt = halt;
+    this.#turn?.abort(haltError(halt));
+    this.#halted.resolve();
+    this.#onChange?.();
+  }
+
+  async #live(): Promise<void> {
+    const { log, key } = this.#options;
+    try {
+      await this.#enter();
+      while (!this.#isDone() && (await this.#runTurn()));
+      if (!isTerminal(this.#options.writer.head.execution.state)) await this.#end();
+    } catch (error) {
+      if (isHarnessError(error, ErrorReason.FENCED)) {
+        log.warn({ executionId: key.executionId }, "another node owns this execution now; stopping its work here");
+      } else {
+        log.error({ executionId: key.executionId, error }, "the runner stopped");
+      }
+      this.#stop({ kind: "abandon" });
+      await this.#cleanUp("the runtime let go of the execution");
+    } finally {
+      await this.#dispose();
+      this.#ended.resolve();
+    }
+  }
+
+  /** Whether it is on its way to an end, or there. */
+  #isDone(): boolean {
+    return this.#halt !== undefined || isTerminal(this.#options.writer.head.execution.state);
+  }
+
+  /** From QUEUED to RUNNING, or into the next attempt. */
+  async #enter(): Promise<void> {
+    const { writer, fence, node, clock, entry, store, key } = this.#options;
+    const before = writer.committed;
+    const rows = entry === "fresh" ? undefined : await store.getSideRows(key);
+    this.#desk = new ActionDesk({ ...this.#options, manifest: this.#options.provider.manifest }, rows);
+    if (entry === "fresh") {
+      await writer.decide((fold) => {
+        return fold.execution.state === ExecutionState.QUEUED
+          ? decideStarting(fold, node, clock.now())
+          : nothing(fold, undefined);
+      }, fence);
+    } else if (entry === "resume") {
+      const failure = create(ExecutionErrorSchema, {
+        reason: FailureReason.RUNTIME_RESTARTED,
+        message: "the runtime that ran the last attempt is gone",
+      });
+      await writer.decide(
+        (fold) => this.#unlessOver(fold, () => decideResumed(fold, node, failure, clock.now())),
+        fence,
+      );
+    }
+    this.follow();
+    if (this.#isDone()) return;
+    await this.#makeTurn(rows === undefined ? undefined : this.#resumeInfo(before, rows), rows);
+    await this.#start();
+  }
+
+  #unlessOver(fold: Fold, decide: () => ReturnType<typeof decideStarted>): ReturnType<typeof decideStarted> {
+    return isCancelling(fold) || isTerminal(fold.execution.state) ? nothing(fold, undefined) : decide();
+  }
+
+  /** The provider's own start, in STARTING, then RUNNING. */
+  async #start(): Promise<void> {
+    const { provider, clock, writer, fence, node, entry } = this.#options;
+    const { start, startTimeoutMs = START_TIMEOUT_MS } = provider;
+    if (start !== undefined && entry !== "reattach" && this.#turn !== undefined) {
+      const turn = this.#turn;
+      this.#entered = true;
+      this.#running = promised(() => start.call(provider, turn));
+      const started = await Promise.race([bounded(clock, startTimeoutMs, this.#running), this.#halted.promise]);
+      if (started !== undefined) this.#checkStart(started, startTimeoutMs);
+    }
+    if (this.#halt !== undefined) return;
+    await writer.decide((fold) => {
+      return fold.execution.state === ExecutionState.STARTING
+        ? decideStarted(fold, node, clock.now())
+        : nothing(fold, undefined);
+    }, fence);
+  }
+
+  #checkStart(started: Bounded<unknown>, limitMs: number): void {
+    if (started.kind === "threw") this.fail(thrown(started.error));
+    if (started.kind === "late") {
+      this.fail({
+        reason: FailureReason.PROVIDER_START_TIMEOUT,
+        message: `the provider did not start within ${limitMs} ms`,
+      });
+    }
+  }
+
+  #resumeInfo(before: Fold, rows: SideRows): ResumeInfo {
+    const { entry, writer } = this.#options;
+    const pending = new Set(writer.head.inner.inputs.map(({ inputId }) => inputId));
+    return {
+      attempt: before.execution.attempt + (entry === "resume" ? 1 : 0),
+      state: rows.resumeState,
+      lastSequence: before.lastSequence,
+      mark: before.inner.mark,
+      answers: this.#desk?.answers ?? [],
+      inputs: rows.inputs
+        .filter(({ inputId }) => !pending.has(inputId))
+        .map(({ inputId, bytes }) => ({ inputId, content: fromBinary(ContentSchema, bytes) })),
+    };
+  }
+
+  /** Makes the context of the turn that the fold is in. */
+  async #makeTurn(resume: ResumeInfo | undefined, rows: SideRows | undefined): Promise<void> {
+    const { writer, store, key, provider } = this.#options;
+    const { inner } = writer.head;
+    const text = rows === undefined ? new TextCollector() : await recollect(store, key, inner.turnStart);
+    this.#replaced = Promise.withResolvers();
+    this.#turn = new Turn({
+      ...this.#options,
+      manifest: provider.manifest,
+      desk: this.#desk as ActionDesk,
+      input: await this.#turnInput(),
+      resume,
+      reattached: this.#options.entry === "reattach" && resume !== undefined,
+      text,
+      onViolation: (message) => this.fail(violation(message)),
+      onEmitted: (fold) => this.#checkBudget(fold),
+    });
+    if (this.#halt !== undefined) this.#turn.abort(haltError(this.#halt));
+  }
+
+  async #turnInput(): Promise<Content> {
+    const { writer, store, key } = this.#options;
+    const { inner, execution } = writer.head;
+    if (inner.turnInput === "") return execution.input ?? create(ContentSchema);
+    const row = await store.getInput(key, inner.turnInput);
+    return row === undefined ? create(ContentSchema) : fromBinary(ContentSchema, row.bytes);
+  }
+
+  #checkBudget(fold: Fold): void {
+    if (this.#options.provider.enforcesBudgets) return;
+    const exhausted = exhaustedBudget(fold.execution);
+    if (exhausted !== undefined) this.fail({ reason: FailureReason.BUDGET_EXHAUSTED, message: exhausted });
+  }
+
+  /** Runs one turn; returns whether another follows. */
+  async #runTurn(): Promise<boolean> {
+    const { writer } = this.#options;
+    if (writer.head.inner.answerBeginsTurn) return await this.#awaitAnswer();
+    if (nextTurnInput(writer.head)?.mode === InputMode.REPLACE) return await this.#nextTurn();
+    const end = await this.#callProvider();
+    if (end === undefined || this.#halt !== undefined) return this.#halt === undefined && (await this.#nextTurn());
+    if (end.kind === "failed") {
+      this.fail(end.failure);
+      return false;
+    }
+    if (this.#desk?.isBusy) {
+      this.fail(violation("the provider returned while an action was open or waiting"));
+      return false;
+    }
+    return end.kind === "awaiting" ? await this.#askForInput(end) : await this.#succeed(end);
+  }
+
+  /** Calls the provider for this turn; undefined where the turn was replaced or the execution halted. */
+  async #callProvider(): Promise<TurnEnd | undefined> {
+    const { provider, clock, writer } = this.#options;
+    const turn = this.#turn as Turn;
+    this.#entered = true;
+    const running = promised(() => provider.run(turn));
+    this.#running = running;
+    if (nextTurnInput(writer.committed)?.mode === InputMode.REPLACE) this.#replaced.resolve();
+    const settled = running.then(
+      (value): Bounded<unknown> => ({ kind: "done", value }),
+      (error: unknown): Bounded<unknown> => ({ kind: "threw", error }),
+    );
+    const first = await Promise.race([settled, this.#halted.promise, this.#replaced.promise]);
+    if (this.#halt !== undefined) return undefined;
+    if (first === undefined) {
+      turn.abort(new Error("the turn was replaced by a new input"));
+      const gone = await Promise.race([bounded(clock, this.#cancelTimeoutMs, settled), this.#halted.promise]);
+      if (gone?.kind === "late") {
+        this.fail({
+          reason: FailureReason.PROVIDER_ERROR,
+          message: `the provider did not stop within ${this.#cancelTimeoutMs} ms for a replacing input`,
+        });
+      }
+      turn.end();
+      return undefined;
+    }
+    turn.end();
+    if (first.kind === "threw") return { kind: "failed", failure: thrown(first.error) };
+    return checkOutcome(first.kind === "done" ? first.value : undefined, turn.text);
+  }
+
+  async #succeed({ success }: Extract<TurnEnd, { kind: "succeeded" }>): Promise<boolean> {
+    const { writer, clock, fence } = this.#options;
+    const next = await this.#retrying(() => {
+      return writer.decide((fold) => {
+        return this.#halt === undefined
+          ? decideSuccess(fold, success, clock.now())
+          : nothing(fold, "cancelling" as const);
+      }, fence);
+    });
+    if (next === "next_turn") return await this.#nextTurn();
+    if (next === "stopped") {
+      this.fail({ reason: FailureReason.POLICY_STOPPED, message: success.evaluation?.reason ?? "" });
+    }
+    if (next !== "revise") return false;
+    await this.#makeTurn(undefined, undefined);
+    return true;
+  }
+
+  /** Begins the next turn with the input that waits for it. */
+  async #nextTurn(): Promise<boolean> {
+    const { writer, clock, fence } = this.#options;
+    const begun = await writer.decide((fold) => {
+      const over = isCancelling(fold) || isTerminal(fold.execution.state) || this.#halt !== undefined;
+      const next = over ? undefined : decideNextTurn(fold, clock.now());
+      return next === undefined ? nothing(fold, false) : { ...next, result: true };
+    }, fence);
+    if (begun) await this.#makeTurn(undefined, undefined);
+    return this.#halt === undefined;
+  }
+
+  /** Opens the action whose answer is the next turn's input. */
+  async #askForInput({ evaluation, request }: Extract<TurnEnd, { kind: "awaiting" }>): Promise<boolean> {
+    const { writer, clock, fence, ids } = this.#options;
+    const action = create(ActionRequestSchema, {
+      id: ids.next("action"),
+      kind: ActionKind.INPUT,
+      state: ActionState.PENDING,
+      title: request.title,
+      description: request.description ?? "",
+      providerRef: request.providerRef ?? "",
+      ...(request.payload === undefined ? {} : { payload: request.payload }),
+      ...(request.inputSchema === undefined ? {} : { inputSchema: request.inputSchema }),
+    });
+    await this.#retrying(() => {
+      return writer.decide((fold) => {
+        stamp(action, fold.execution, clock.now());
+        return decideAwaitInput(fold, evaluation, { action, key: request.key }, clock.now());
+      }, fence);
+    });
+    return await this.#awaitAnswer();
+  }
+
+  /** Waits until the answer (or a replacing input) began the next turn, then makes it. */
+  async #awaitAnswer(): Promise<boolean> {
+    const { writer } = this.#options;
+    const isOpen = (): boolean => openAction(writer.committed) !== undefined || openAction(writer.head) !== undefined;
+    while (this.#halt === undefined && isOpen()) {
+      const changed = Promise.withResolvers<void>();
+      this.#onChange = changed.resolve;
+      if (isOpen() && this.#halt === undefined) await changed.promise;
+      this.#onChange = undefined;
+    }
+    if (this.#halt !== undefined) return false;
+    if (nextTurnInput(writer.head)?.mode === InputMode.REPLACE) return await this.#nextTurn();
+    await this.#makeTurn(undefined, undefined);
+    return true;
+  }
+
+  /** Ends an execution that does not succeed. */
+  async #end(): Promise<void> {
+    const { writer, clock, fence } = this.#options;
+    if (this.#halt === undefined || this.#halt.kind === "abandon") {
+      await this.#cleanUp("the runtime let go of the execution");
+      return;
+    }
+    const failure = this.#halt.kind === "fail" ? this.#halt.failure : undefined;
+    const cancel = writer.head.execution.cancel?.reason ?? "";
+    const cleanup = await this.#cleanUp(failure?.message ?? cancel);
+    if (this.#isAbandoned()) return;
+    const partial = this.#turn?.text.text ?? "";
+    await this.#retrying(() => writer.decide((fold) => decideEnd(fold, failure, cleanup, partial, clock.now()), fence));
+  }
+
+  #isAbandoned(): boolean {
+    return this.#halt?.kind === "abandon";
+  }
+
+  /** Aborts the turn, calls the provider's hook once, and waits for its work, all within the limit. */
+  async #cleanUp(reason: string): Promise<Cleanup> {
+    const { provider, clock } = this.#options;
+    const turn = this.#turn;
+    if (turn === undefined || !this.#entered) return { error: "" };
+    if (this.#halt !== undefined) turn.abort(haltError(this.#halt));
+    turn.end();
+    const limitMs = this.#cancelTimeoutMs;
+    const untilMs = clock.now() + limitMs;
+    const hook = await bounded(
+      clock,
+      limitMs,
+      promised(() => provider.cancel?.(turn, reason)),
+    );
+    const rest = await bounded(clock, Math.max(untilMs - clock.now(), 0), this.#running);
+    return toCleanup(hook, rest, limitMs);
+  }
+
+  get #cancelTimeoutMs(): number {
+    return this.#options.provider.cancelTimeoutMs ?? CANCEL_TIMEOUT_MS;
+  }
+
+  /** Tries again while the store fails: an execution ends with an event, or is taken up by the next start. */
+  async #retrying<T>(write: () => Promise<T>): Promise<T> {
+    const { clock } = this.#options;
+    for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, LONGEST_RETRY_MS)) {
+      try {
+        return await write();
+      } catch (error) {
+        if (!isHarnessError(error, ErrorReason.STORE_UNAVAILABLE) || this.#isAbandoned()) throw error;
+        await new Promise<void>((resolve) => void clock.after(pauseMs, resolve));
+      }
+    }
+  }
+
+  async #dispose(): Promise<void> {
+    const { provider, log, key } = this.#options;
+    const turn = this.#turn;
+    if (turn === undefined || !this.#entered) return;
+    turn.abort(new Error(`execution ${toExecution(this.#options.writer.head).id} is over`));
+    try {
+      await provider.dispose?.(turn);
+    } catch (error) {
+      log.warn({ executionId: key.executionId, error }, "the provider did not dispose of an execution");
+    }
+  }
+}
+
+function haltError(halt: Halt): Error {
+  if (halt.kind === "fail") return new Error(halt.failure.message);
+  return new Error(halt.kind === "cancel" ? "the execution was cancelled" : "the runtime let go of the execution");
+}
+
+function toCleanup(hook: Bounded<CleanupReport | undefined>, rest: Bounded<unknown>, limitMs: number): Cleanup {
+  const errors: string[] = [];
+  if (hook.kind === "threw") errors.push(thrown(hook.error).message);
+  if (hook.kind === "late") errors.push(`the provider's cancel hook did not return within ${limitMs} ms`);
+  if (rest.kind === "late") errors.push(`the provider did not stop within ${limitMs} ms`);
+  const report = hook.kind === "done" ? hook.value : undefined;
+  if (report?.error) errors.push(report.error);
+  return {
+    error: errors.join("; "),
+    ...(report?.containment === undefined ? {} : { containment: report.containment }),
+  };
+}

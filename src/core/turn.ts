@@ -1,0 +1,269 @@
+import { create, fromBinary, type JsonObject, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Artifact, ArtifactSchema } from "../../gen/ts/harnessruntime/v1/artifact_pb.js";
+import { type Content, ContentSchema } from "../../gen/ts/harnessruntime/v1/content_pb.js";
+import type { Execution } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import type { ProviderManifest } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
+import type { ActionDesk } from "./action-desk.js";
+import { supports } from "./capability.js";
+import { checkEmission } from "./check-emission.js";
+import type { Clock } from "./clock.js";
+import { decideSteer } from "./decide-input.js";
+import { type Decision, nothing, type PayloadInit, record } from "./decision.js";
+import { invalid, isHarnessError } from "./errors.js";
+import { type Fold, toExecution } from "./fold.js";
+import { isTerminal } from "./lifecycle.js";
+import { MAX_DESCRIPTOR_BYTES, MAX_RESUME_STATE_BYTES } from "./limits.js";
+import type { TurnText } from "./outcome.js";
+import type {
+  ActionAnswer,
+  ActionInit,
+  HistoryItem,
+  Log,
+  ProviderContext,
+  ProviderEvent,
+  ResumeInfo,
+} from "./provider.js";
+import type { SideWrites, Store } from "./store.js";
+import type { TextCollector } from "./turn-text.js";
+import { ProtocolViolationError } from "./violation.js";
+import type { Writer } from "./writer.js";
+
+/** What a turn is made of; the runner owns all of it. */
+export interface TurnOptions {
+  readonly store: Store;
+  readonly writer: Writer;
+  readonly fence: number;
+  readonly manifest: ProviderManifest;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly desk: ActionDesk;
+  readonly input: Content;
+  readonly resume: ResumeInfo | undefined;
+  readonly reattached: boolean;
+  readonly text: TextCollector;
+  readonly history: () => Promise<readonly HistoryItem[]>;
+  readonly scratchDir: () => Promise<string>;
+  /** The provider broke the contract: fails the execution. */
+  readonly onViolation: (message: string) => void;
+  /** Something was decided that a budget may forbid. */
+  readonly onEmitted: (fold: Fold) => void;
+}
+
+/** One turn's context, as its provider sees it. */
+export class Turn implements ProviderContext {
+  readonly execution: Execution;
+  readonly attempt: number;
+  readonly turn: number;
+  readonly config: JsonObject;
+  readonly #options: TurnOptions;
+  readonly #abort = new AbortController();
+  #over = false;
+  #resumeState: Uint8Array | undefined;
+  #wakeSteers: (() => void) | undefined;
+
+  constructor(options: TurnOptions) {
+    this.#options = options;
+    this.execution = toExecution(options.writer.head);
+    this.attempt = this.execution.attempt;
+    this.turn = this.execution.turn;
+    this.config = this.execution.effectiveConfig ?? {};
+  }
+
+  get input(): Content {
+    return this.#options.input;
+  }
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+  get resume(): ResumeInfo | undefined {
+    return this.#options.resume;
+  }
+  get reattached(): boolean {
+    return this.#options.reattached;
+  }
+  get log(): Log {
+    return this.#options.log;
+  }
+  /** The text emitted so far. */
+  get text(): TurnText {
+    return this.#options.text.text;
+  }
+
+  history(): Promise<readonly HistoryItem[]> {
+    return this.#options.history();
+  }
+
+  scratchDir(): Promise<string> {
+    return this.#options.scratchDir();
+  }
+
+  /** Aborts the turn: what waits in it is rejected with `reason`. */
+  abort(reason: Error): void {
+    if (this.#abort.signal.aborted) return;
+    this.#abort.abort(reason);
+    this.#options.desk.rejectAll(reason);
+    this.#wakeSteers?.();
+  }
+
+  /** The turn is over: it takes no more steers. */
+  end(): void {
+    this.#over = true;
+    this.#wakeSteers?.();
+  }
+
+  async emit(events: ProviderEvent | readonly ProviderEvent[], mark?: number): Promise<void> {
+    const { writer, manifest, clock, fence, text } = this.#options;
+    if (isTerminal(writer.head.execution.state)) return;
+    const list = Array.isArray(events) ? (events as readonly ProviderEvent[]) : [events as ProviderEvent];
+    const payloads = this.#guard(() => list.flatMap((event) => checkEmission(event, manifest)));
+    const side = this.#takeResumeState();
+    const stored = writer.decide((fold) => decideEmit(fold, payloads, mark, side, clock.now()), fence);
+    text.add(payloads);
+    this.#options.onEmitted(writer.head);
+    await stored;
+  }
+
+  async requestAction(request: ActionInit): Promise<ActionAnswer> {
+    this.signal.throwIfAborted();
+    try {
+      return await this.#options.desk.request(request);
+    } catch (error) {
+      this.#latch(error);
+      throw error;
+    }
+  }
+
+  async *steers(): AsyncIterable<Content> {
+    this.#guard(() => {
+      if (supports(this.#options.manifest, "input.steer")) return;
+      throw new ProtocolViolationError("steers need the capability input.steer, which the manifest does not have");
+    });
+    while (!this.#over && !this.signal.aborted) {
+      const steer = await this.#takeSteer();
+      if (steer === undefined) await this.#steerOrEnd();
+      else yield steer;
+    }
+  }
+
+  async artifact(descriptor: MessageInitShape<typeof ArtifactSchema>): Promise<void> {
+    const { writer, clock, fence } = this.#options;
+    const artifact = this.#guard(() => this.#checkArtifact(descriptor));
+    const side = this.#takeResumeState();
+    try {
+      await writer.decide((fold) => decideArtifact(fold, artifact, side, clock.now()), fence);
+    } catch (error) {
+      this.#latch(error);
+      throw error;
+    }
+  }
+
+  saveResumeState(state: Uint8Array): void {
+    if (state.length > MAX_RESUME_STATE_BYTES) {
+      throw invalid("resume_state", `it is ${state.length} bytes and may be ${MAX_RESUME_STATE_BYTES}`);
+    }
+    this.#resumeState = Uint8Array.from(state);
+  }
+
+  /** Tells the provider's iterator of steers that there may be one. */
+  follow(): void {
+    this.#wakeSteers?.();
+  }
+
+  #takeResumeState(): SideWrites | undefined {
+    const resumeState = this.#resumeState;
+    this.#resumeState = undefined;
+    return resumeState === undefined ? undefined : { resumeState };
+  }
+
+  async #takeSteer(): Promise<Content | undefined> {
+    const { writer, fence, clock, store } = this.#options;
+    const steer = await writer.decide(
+      (fold) => (this.#over || this.signal.aborted ? nothing(fold, undefined) : decideSteer(fold, clock.now())),
+      fence,
+    );
+    if (steer === undefined) return undefined;
+    const key = { tenantId: this.execution.tenantId, executionId: this.execution.id };
+    const row = await store.getInput(key, steer.inputId);
+    return row === undefined ? undefined : fromBinary(ContentSchema, row.bytes);
+  }
+
+  #steerOrEnd(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wakeSteers = () => {
+        this.#wakeSteers = undefined;
+        resolve();
+      };
+      if (this.#over || this.signal.aborted) this.#wakeSteers();
+    });
+  }
+
+  #checkArtifact(descriptor: MessageInitShape<typeof ArtifactSchema>): Artifact {
+    let artifact: Artifact;
+    let sizeBytes: number;
+    try {
+      artifact = create(ArtifactSchema, descriptor as MessageInitShape<typeof ArtifactSchema> & { $typeName?: never });
+      artifact.executionId = this.execution.id;
+      artifact.createTime = timestampFromMs(this.#options.clock.now());
+      sizeBytes = toBinary(ArtifactSchema, artifact).length;
+    } catch (error) {
+      throw new ProtocolViolationError(
+        `the artifact cannot be encoded: ${error instanceof Error ? error.message : error}`,
+      );
+    }
+    if (!supports(this.#options.manifest, "artifact.list")) {
+      throw new ProtocolViolationError(
+        "an artifact needs the capability artifact.list, which the manifest does not have",
+      );
+    }
+    if (artifact.id === "" || artifact.name === "" || artifact.mediaType === "") {
+      throw new ProtocolViolationError("an artifact has an id, a name and a media type");
+    }
+    if (sizeBytes <= MAX_DESCRIPTOR_BYTES) return artifact;
+    throw invalid(
+      "artifact",
+      `it is ${sizeBytes} bytes and a descriptor is at most ${MAX_DESCRIPTOR_BYTES}; it carries no bytes of the artifact itself`,
+    );
+  }
+
+  /** Runs a check; a violation is remembered before it is thrown. */
+  #guard<T>(check: () => T): T {
+    try {
+      return check();
+    } catch (error) {
+      this.#latch(error);
+      throw error;
+    }
+  }
+
+  #latch(error: unknown): void {
+    if (error instanceof ProtocolViolationError && !isHarnessError(error)) this.#options.onViolation(error.message);
+  }
+}
+
+function decideEmit(
+  fold: Fold,
+  payloads: readonly PayloadInit[],
+  mark: number | undefined,
+  side: SideWrites | undefined,
+  nowMs: number,
+): Decision {
+  if (isTerminal(fold.execution.state)) return nothing(fold, undefined);
+  const { fold: after, events } = record(fold, payloads, nowMs);
+  const marked = mark === undefined ? after : { ...after, inner: { ...after.inner, mark } };
+  const writes = side ?? (mark !== undefined && events.length === 0 ? {} : undefined);
+  return { fold: marked, events, ...(writes === undefined ? {} : { side: writes }), result: undefined };
+}
+
+function decideArtifact(fold: Fold, artifact: Artifact, side: SideWrites | undefined, nowMs: number): Decision {
+  if (isTerminal(fold.execution.state)) return nothing(fold, undefined);
+  if (fold.artifactIds.has(artifact.id)) {
+    throw new ProtocolViolationError(`the execution has an artifact ${JSON.stringify(artifact.id)} already`);
+  }
+  const artifacts = [{ artifactId: artifact.id, bytes: toBinary(ArtifactSchema, artifact) }];
+  return {
+    ...record(fold, [{ case: "artifactCreated", value: { artifact } }], nowMs),
+    side: { ...side, artifacts },
+    result: undefined,
+  };
+}
