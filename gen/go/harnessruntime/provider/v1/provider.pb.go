@@ -299,10 +299,11 @@ func (x *Heartbeat) GetTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// Take no new work.
+// Take no new work, or give none.
 type Drain struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How long until the runtime closes the stream. Connect again then; running work goes on meanwhile.
+	// How long until the sender closes the stream. An instance connects again then; running work goes on
+	// meanwhile.
 	Grace         *durationpb.Duration `protobuf:"bytes,1,opt,name=grace,proto3" json:"grace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

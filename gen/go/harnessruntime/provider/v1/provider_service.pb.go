@@ -26,7 +26,8 @@ const (
 //
 // `emit`, `request_action`, `finish` and `cancelled` are the outbox of one attempt: each bears the next
 // `emit_id`, is kept until it is acknowledged, and is sent again after a reconnect, in order. What the
-// runtime has already stored (same execution, attempt and `emit_id`) it acknowledges and drops.
+// runtime has already stored (same execution, attempt and `emit_id`) it acknowledges and drops. A
+// `request_action` is sent again until its answer has come, for an answer may be lost on its way.
 type ConnectRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The message. Required.
@@ -39,6 +40,7 @@ type ConnectRequest struct {
 	//	*ConnectRequest_Finish
 	//	*ConnectRequest_Cancelled
 	//	*ConnectRequest_Heartbeat
+	//	*ConnectRequest_Drain
 	Message       isConnectRequest_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -135,6 +137,15 @@ func (x *ConnectRequest) GetHeartbeat() *Heartbeat {
 	return nil
 }
 
+func (x *ConnectRequest) GetDrain() *Drain {
+	if x != nil {
+		if x, ok := x.Message.(*ConnectRequest_Drain); ok {
+			return x.Drain
+		}
+	}
+	return nil
+}
+
 type isConnectRequest_Message interface {
 	isConnectRequest_Message()
 }
@@ -169,6 +180,11 @@ type ConnectRequest_Heartbeat struct {
 	Heartbeat *Heartbeat `protobuf:"bytes,25,opt,name=heartbeat,proto3,oneof"`
 }
 
+type ConnectRequest_Drain struct {
+	// Give me no more executions: those that the instance has go on. It stays so until it connects anew.
+	Drain *Drain `protobuf:"bytes,26,opt,name=drain,proto3,oneof"`
+}
+
 func (*ConnectRequest_Register) isConnectRequest_Message() {}
 
 func (*ConnectRequest_Emit) isConnectRequest_Message() {}
@@ -180,6 +196,8 @@ func (*ConnectRequest_Finish) isConnectRequest_Message() {}
 func (*ConnectRequest_Cancelled) isConnectRequest_Message() {}
 
 func (*ConnectRequest_Heartbeat) isConnectRequest_Message() {}
+
+func (*ConnectRequest_Drain) isConnectRequest_Message() {}
 
 // From the runtime to the provider.
 type ConnectResponse struct {
@@ -371,6 +389,9 @@ func (*ConnectResponse_Drain) isConnectResponse_Message() {}
 func (*ConnectResponse_Heartbeat) isConnectResponse_Message() {}
 
 // A message of the outbox was dealt with; everything before it as well.
+//
+// A `finish` is acknowledged once its outcome is stored: after the `run` of the next turn where there is
+// one. So a `finish` that is acknowledged while no later turn runs ends the execution for its instance.
 type Ack struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The execution.
@@ -450,14 +471,15 @@ var File_harnessruntime_provider_v1_provider_service_proto protoreflect.FileDesc
 
 const file_harnessruntime_provider_v1_provider_service_proto_rawDesc = "" +
 	"\n" +
-	"1harnessruntime/provider/v1/provider_service.proto\x12\x1aharnessruntime.provider.v1\x1a\x17google/rpc/status.proto\x1a)harnessruntime/provider/v1/provider.proto\x1a$harnessruntime/provider/v1/run.proto\"\xb7\x03\n" +
+	"1harnessruntime/provider/v1/provider_service.proto\x12\x1aharnessruntime.provider.v1\x1a\x17google/rpc/status.proto\x1a)harnessruntime/provider/v1/provider.proto\x1a$harnessruntime/provider/v1/run.proto\"\xf2\x03\n" +
 	"\x0eConnectRequest\x12B\n" +
 	"\bregister\x18\x14 \x01(\v2$.harnessruntime.provider.v1.RegisterH\x00R\bregister\x126\n" +
 	"\x04emit\x18\x15 \x01(\v2 .harnessruntime.provider.v1.EmitH\x00R\x04emit\x12R\n" +
 	"\x0erequest_action\x18\x16 \x01(\v2).harnessruntime.provider.v1.RequestActionH\x00R\rrequestAction\x12<\n" +
 	"\x06finish\x18\x17 \x01(\v2\".harnessruntime.provider.v1.FinishH\x00R\x06finish\x12E\n" +
 	"\tcancelled\x18\x18 \x01(\v2%.harnessruntime.provider.v1.CancelledH\x00R\tcancelled\x12E\n" +
-	"\theartbeat\x18\x19 \x01(\v2%.harnessruntime.provider.v1.HeartbeatH\x00R\theartbeatB\t\n" +
+	"\theartbeat\x18\x19 \x01(\v2%.harnessruntime.provider.v1.HeartbeatH\x00R\theartbeat\x129\n" +
+	"\x05drain\x18\x1a \x01(\v2!.harnessruntime.provider.v1.DrainH\x00R\x05drainB\t\n" +
 	"\amessage\"\x9c\x04\n" +
 	"\x0fConnectResponse\x12H\n" +
 	"\n" +
@@ -502,12 +524,12 @@ var file_harnessruntime_provider_v1_provider_service_proto_goTypes = []any{
 	(*Finish)(nil),          // 6: harnessruntime.provider.v1.Finish
 	(*Cancelled)(nil),       // 7: harnessruntime.provider.v1.Cancelled
 	(*Heartbeat)(nil),       // 8: harnessruntime.provider.v1.Heartbeat
-	(*Registered)(nil),      // 9: harnessruntime.provider.v1.Registered
-	(*Run)(nil),             // 10: harnessruntime.provider.v1.Run
-	(*Input)(nil),           // 11: harnessruntime.provider.v1.Input
-	(*ActionAnswer)(nil),    // 12: harnessruntime.provider.v1.ActionAnswer
-	(*Cancel)(nil),          // 13: harnessruntime.provider.v1.Cancel
-	(*Drain)(nil),           // 14: harnessruntime.provider.v1.Drain
+	(*Drain)(nil),           // 9: harnessruntime.provider.v1.Drain
+	(*Registered)(nil),      // 10: harnessruntime.provider.v1.Registered
+	(*Run)(nil),             // 11: harnessruntime.provider.v1.Run
+	(*Input)(nil),           // 12: harnessruntime.provider.v1.Input
+	(*ActionAnswer)(nil),    // 13: harnessruntime.provider.v1.ActionAnswer
+	(*Cancel)(nil),          // 14: harnessruntime.provider.v1.Cancel
 	(*status.Status)(nil),   // 15: google.rpc.Status
 }
 var file_harnessruntime_provider_v1_provider_service_proto_depIdxs = []int32{
@@ -517,22 +539,23 @@ var file_harnessruntime_provider_v1_provider_service_proto_depIdxs = []int32{
 	6,  // 3: harnessruntime.provider.v1.ConnectRequest.finish:type_name -> harnessruntime.provider.v1.Finish
 	7,  // 4: harnessruntime.provider.v1.ConnectRequest.cancelled:type_name -> harnessruntime.provider.v1.Cancelled
 	8,  // 5: harnessruntime.provider.v1.ConnectRequest.heartbeat:type_name -> harnessruntime.provider.v1.Heartbeat
-	9,  // 6: harnessruntime.provider.v1.ConnectResponse.registered:type_name -> harnessruntime.provider.v1.Registered
-	10, // 7: harnessruntime.provider.v1.ConnectResponse.run:type_name -> harnessruntime.provider.v1.Run
-	11, // 8: harnessruntime.provider.v1.ConnectResponse.input:type_name -> harnessruntime.provider.v1.Input
-	12, // 9: harnessruntime.provider.v1.ConnectResponse.action_answer:type_name -> harnessruntime.provider.v1.ActionAnswer
-	13, // 10: harnessruntime.provider.v1.ConnectResponse.cancel:type_name -> harnessruntime.provider.v1.Cancel
-	2,  // 11: harnessruntime.provider.v1.ConnectResponse.ack:type_name -> harnessruntime.provider.v1.Ack
-	14, // 12: harnessruntime.provider.v1.ConnectResponse.drain:type_name -> harnessruntime.provider.v1.Drain
-	8,  // 13: harnessruntime.provider.v1.ConnectResponse.heartbeat:type_name -> harnessruntime.provider.v1.Heartbeat
-	15, // 14: harnessruntime.provider.v1.Ack.error:type_name -> google.rpc.Status
-	0,  // 15: harnessruntime.provider.v1.ProviderService.Connect:input_type -> harnessruntime.provider.v1.ConnectRequest
-	1,  // 16: harnessruntime.provider.v1.ProviderService.Connect:output_type -> harnessruntime.provider.v1.ConnectResponse
-	16, // [16:17] is the sub-list for method output_type
-	15, // [15:16] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	9,  // 6: harnessruntime.provider.v1.ConnectRequest.drain:type_name -> harnessruntime.provider.v1.Drain
+	10, // 7: harnessruntime.provider.v1.ConnectResponse.registered:type_name -> harnessruntime.provider.v1.Registered
+	11, // 8: harnessruntime.provider.v1.ConnectResponse.run:type_name -> harnessruntime.provider.v1.Run
+	12, // 9: harnessruntime.provider.v1.ConnectResponse.input:type_name -> harnessruntime.provider.v1.Input
+	13, // 10: harnessruntime.provider.v1.ConnectResponse.action_answer:type_name -> harnessruntime.provider.v1.ActionAnswer
+	14, // 11: harnessruntime.provider.v1.ConnectResponse.cancel:type_name -> harnessruntime.provider.v1.Cancel
+	2,  // 12: harnessruntime.provider.v1.ConnectResponse.ack:type_name -> harnessruntime.provider.v1.Ack
+	9,  // 13: harnessruntime.provider.v1.ConnectResponse.drain:type_name -> harnessruntime.provider.v1.Drain
+	8,  // 14: harnessruntime.provider.v1.ConnectResponse.heartbeat:type_name -> harnessruntime.provider.v1.Heartbeat
+	15, // 15: harnessruntime.provider.v1.Ack.error:type_name -> google.rpc.Status
+	0,  // 16: harnessruntime.provider.v1.ProviderService.Connect:input_type -> harnessruntime.provider.v1.ConnectRequest
+	1,  // 17: harnessruntime.provider.v1.ProviderService.Connect:output_type -> harnessruntime.provider.v1.ConnectResponse
+	17, // [17:18] is the sub-list for method output_type
+	16, // [16:17] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_harnessruntime_provider_v1_provider_service_proto_init() }
@@ -549,6 +572,7 @@ func file_harnessruntime_provider_v1_provider_service_proto_init() {
 		(*ConnectRequest_Finish)(nil),
 		(*ConnectRequest_Cancelled)(nil),
 		(*ConnectRequest_Heartbeat)(nil),
+		(*ConnectRequest_Drain)(nil),
 	}
 	file_harnessruntime_provider_v1_provider_service_proto_msgTypes[1].OneofWrappers = []any{
 		(*ConnectResponse_Registered)(nil),

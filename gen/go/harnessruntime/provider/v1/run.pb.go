@@ -76,6 +76,9 @@ func (HistoryRole) EnumDescriptor() ([]byte, []int) {
 }
 
 // Run one turn of an execution. Answered by `finish` for the same turn.
+//
+// Sent again after a reconnect where it may not have arrived: an attempt that has begun the turn, or a later
+// one, ignores it.
 type Run struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The execution, with its configuration, grants, budgets and deadline.
@@ -318,7 +321,8 @@ func (x *Resume) GetInputs() []*Input {
 //
 // With STEER the provider takes it into the turn. With REPLACE it stops the turn and sends `finish` for
 // it, whose outcome does not count; the input then comes as the next turn's `run`, and `input` is unset
-// here. FOLLOW_UP never comes this way, but as the next `run`; in Resume all modes are listed.
+// here. FOLLOW_UP never comes this way, but as the next `run`; in Resume all modes are listed. It may be
+// sent again after a reconnect: an `input_id` that came before changes nothing.
 type Input struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The execution.

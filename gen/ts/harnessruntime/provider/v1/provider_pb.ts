@@ -173,13 +173,14 @@ export const HeartbeatSchema: GenMessage<Heartbeat> = /*@__PURE__*/
   messageDesc(file_harnessruntime_provider_v1_provider, 3);
 
 /**
- * Take no new work.
+ * Take no new work, or give none.
  *
  * @generated from message harnessruntime.provider.v1.Drain
  */
 export type Drain = Message<"harnessruntime.provider.v1.Drain"> & {
   /**
-   * How long until the runtime closes the stream. Connect again then; running work goes on meanwhile.
+   * How long until the sender closes the stream. An instance connects again then; running work goes on
+   * meanwhile.
    *
    * @generated from field: google.protobuf.Duration grace = 1;
    */

@@ -17,14 +17,15 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file harnessruntime/provider/v1/provider_service.proto.
  */
 export const file_harnessruntime_provider_v1_provider_service: GenFile = /*@__PURE__*/
-  fileDesc("CjFoYXJuZXNzcnVudGltZS9wcm92aWRlci92MS9wcm92aWRlcl9zZXJ2aWNlLnByb3RvEhpoYXJuZXNzcnVudGltZS5wcm92aWRlci52MSKBAwoOQ29ubmVjdFJlcXVlc3QSOAoIcmVnaXN0ZXIYFCABKAsyJC5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5SZWdpc3RlckgAEjAKBGVtaXQYFSABKAsyIC5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5FbWl0SAASQwoOcmVxdWVzdF9hY3Rpb24YFiABKAsyKS5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5SZXF1ZXN0QWN0aW9uSAASNAoGZmluaXNoGBcgASgLMiIuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuRmluaXNoSAASOgoJY2FuY2VsbGVkGBggASgLMiUuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuQ2FuY2VsbGVkSAASOgoJaGVhcnRiZWF0GBkgASgLMiUuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuSGVhcnRiZWF0SABCEAoHbWVzc2FnZRIFukgCCAEi1wMKD0Nvbm5lY3RSZXNwb25zZRI8CgpyZWdpc3RlcmVkGBQgASgLMiYuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuUmVnaXN0ZXJlZEgAEi4KA3J1bhgVIAEoCzIfLmhhcm5lc3NydW50aW1lLnByb3ZpZGVyLnYxLlJ1bkgAEjIKBWlucHV0GBYgASgLMiEuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuSW5wdXRIABJBCg1hY3Rpb25fYW5zd2VyGBcgASgLMiguaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuQWN0aW9uQW5zd2VySAASNAoGY2FuY2VsGBggASgLMiIuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuQ2FuY2VsSAASLgoDYWNrGBkgASgLMh8uaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuQWNrSAASMgoFZHJhaW4YGiABKAsyIS5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5EcmFpbkgAEjoKCWhlYXJ0YmVhdBgbIAEoCzIlLmhhcm5lc3NydW50aW1lLnByb3ZpZGVyLnYxLkhlYXJ0YmVhdEgAQgkKB21lc3NhZ2UiYAoDQWNrEhQKDGV4ZWN1dGlvbl9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgFEg8KB2VtaXRfaWQYAyABKAUSIQoFZXJyb3IYBCABKAsyEi5nb29nbGUucnBjLlN0YXR1czJ5Cg9Qcm92aWRlclNlcnZpY2USZgoHQ29ubmVjdBIqLmhhcm5lc3NydW50aW1lLnByb3ZpZGVyLnYxLkNvbm5lY3RSZXF1ZXN0GisuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuQ29ubmVjdFJlc3BvbnNlKAEwAUJCWkBoYXJuZXNzLXJ1bnRpbWUuZGV2L2dlbi9nby9oYXJuZXNzcnVudGltZS9wcm92aWRlci92MTtwcm92aWRlcnYxYgZwcm90bzM", [file_buf_validate_validate, file_google_rpc_status, file_harnessruntime_provider_v1_provider, file_harnessruntime_provider_v1_run]);
+  fileDesc("CjFoYXJuZXNzcnVudGltZS9wcm92aWRlci92MS9wcm92aWRlcl9zZXJ2aWNlLnByb3RvEhpoYXJuZXNzcnVudGltZS5wcm92aWRlci52MSK1AwoOQ29ubmVjdFJlcXVlc3QSOAoIcmVnaXN0ZXIYFCABKAsyJC5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5SZWdpc3RlckgAEjAKBGVtaXQYFSABKAsyIC5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5FbWl0SAASQwoOcmVxdWVzdF9hY3Rpb24YFiABKAsyKS5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5SZXF1ZXN0QWN0aW9uSAASNAoGZmluaXNoGBcgASgLMiIuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuRmluaXNoSAASOgoJY2FuY2VsbGVkGBggASgLMiUuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuQ2FuY2VsbGVkSAASOgoJaGVhcnRiZWF0GBkgASgLMiUuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuSGVhcnRiZWF0SAASMgoFZHJhaW4YGiABKAsyIS5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5EcmFpbkgAQhAKB21lc3NhZ2USBbpIAggBItcDCg9Db25uZWN0UmVzcG9uc2USPAoKcmVnaXN0ZXJlZBgUIAEoCzImLmhhcm5lc3NydW50aW1lLnByb3ZpZGVyLnYxLlJlZ2lzdGVyZWRIABIuCgNydW4YFSABKAsyHy5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5SdW5IABIyCgVpbnB1dBgWIAEoCzIhLmhhcm5lc3NydW50aW1lLnByb3ZpZGVyLnYxLklucHV0SAASQQoNYWN0aW9uX2Fuc3dlchgXIAEoCzIoLmhhcm5lc3NydW50aW1lLnByb3ZpZGVyLnYxLkFjdGlvbkFuc3dlckgAEjQKBmNhbmNlbBgYIAEoCzIiLmhhcm5lc3NydW50aW1lLnByb3ZpZGVyLnYxLkNhbmNlbEgAEi4KA2FjaxgZIAEoCzIfLmhhcm5lc3NydW50aW1lLnByb3ZpZGVyLnYxLkFja0gAEjIKBWRyYWluGBogASgLMiEuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuRHJhaW5IABI6CgloZWFydGJlYXQYGyABKAsyJS5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5IZWFydGJlYXRIAEIJCgdtZXNzYWdlImAKA0FjaxIUCgxleGVjdXRpb25faWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoBRIPCgdlbWl0X2lkGAMgASgFEiEKBWVycm9yGAQgASgLMhIuZ29vZ2xlLnJwYy5TdGF0dXMyeQoPUHJvdmlkZXJTZXJ2aWNlEmYKB0Nvbm5lY3QSKi5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5Db25uZWN0UmVxdWVzdBorLmhhcm5lc3NydW50aW1lLnByb3ZpZGVyLnYxLkNvbm5lY3RSZXNwb25zZSgBMAFCQlpAaGFybmVzcy1ydW50aW1lLmRldi9nZW4vZ28vaGFybmVzc3J1bnRpbWUvcHJvdmlkZXIvdjE7cHJvdmlkZXJ2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_rpc_status, file_harnessruntime_provider_v1_provider, file_harnessruntime_provider_v1_run]);
 
 /**
  * From the provider to the runtime.
  *
  * `emit`, `request_action`, `finish` and `cancelled` are the outbox of one attempt: each bears the next
  * `emit_id`, is kept until it is acknowledged, and is sent again after a reconnect, in order. What the
- * runtime has already stored (same execution, attempt and `emit_id`) it acknowledges and drops.
+ * runtime has already stored (same execution, attempt and `emit_id`) it acknowledges and drops. A
+ * `request_action` is sent again until its answer has come, for an answer may be lost on its way.
  *
  * @generated from message harnessruntime.provider.v1.ConnectRequest
  */
@@ -82,6 +83,14 @@ export type ConnectRequest = Message<"harnessruntime.provider.v1.ConnectRequest"
      */
     value: Heartbeat;
     case: "heartbeat";
+  } | {
+    /**
+     * Give me no more executions: those that the instance has go on. It stays so until it connects anew.
+     *
+     * @generated from field: harnessruntime.provider.v1.Drain drain = 26;
+     */
+    value: Drain;
+    case: "drain";
   } | { case: undefined; value?: undefined };
 };
 
@@ -179,6 +188,9 @@ export const ConnectResponseSchema: GenMessage<ConnectResponse> = /*@__PURE__*/
 
 /**
  * A message of the outbox was dealt with; everything before it as well.
+ *
+ * A `finish` is acknowledged once its outcome is stored: after the `run` of the next turn where there is
+ * one. So a `finish` that is acknowledged while no later turn runs ends the execution for its instance.
  *
  * @generated from message harnessruntime.provider.v1.Ack
  */

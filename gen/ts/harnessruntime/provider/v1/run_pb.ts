@@ -34,6 +34,9 @@ export const file_harnessruntime_provider_v1_run: GenFile = /*@__PURE__*/
 /**
  * Run one turn of an execution. Answered by `finish` for the same turn.
  *
+ * Sent again after a reconnect where it may not have arrived: an attempt that has begun the turn, or a later
+ * one, ignores it.
+ *
  * @generated from message harnessruntime.provider.v1.Run
  */
 export type Run = Message<"harnessruntime.provider.v1.Run"> & {
@@ -178,7 +181,8 @@ export const ResumeSchema: GenMessage<Resume> = /*@__PURE__*/
  *
  * With STEER the provider takes it into the turn. With REPLACE it stops the turn and sends `finish` for
  * it, whose outcome does not count; the input then comes as the next turn's `run`, and `input` is unset
- * here. FOLLOW_UP never comes this way, but as the next `run`; in Resume all modes are listed.
+ * here. FOLLOW_UP never comes this way, but as the next `run`; in Resume all modes are listed. It may be
+ * sent again after a reconnect: an `input_id` that came before changes nothing.
  *
  * @generated from message harnessruntime.provider.v1.Input
  */

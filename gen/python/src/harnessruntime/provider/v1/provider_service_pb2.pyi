@@ -9,20 +9,22 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class ConnectRequest(_message.Message):
-    __slots__ = ("register", "emit", "request_action", "finish", "cancelled", "heartbeat")
+    __slots__ = ("register", "emit", "request_action", "finish", "cancelled", "heartbeat", "drain")
     REGISTER_FIELD_NUMBER: _ClassVar[int]
     EMIT_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ACTION_FIELD_NUMBER: _ClassVar[int]
     FINISH_FIELD_NUMBER: _ClassVar[int]
     CANCELLED_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
+    DRAIN_FIELD_NUMBER: _ClassVar[int]
     register: _provider_pb2.Register
     emit: _run_pb2.Emit
     request_action: _run_pb2.RequestAction
     finish: _run_pb2.Finish
     cancelled: _run_pb2.Cancelled
     heartbeat: _provider_pb2.Heartbeat
-    def __init__(self, register: _Optional[_Union[_provider_pb2.Register, _Mapping]] = ..., emit: _Optional[_Union[_run_pb2.Emit, _Mapping]] = ..., request_action: _Optional[_Union[_run_pb2.RequestAction, _Mapping]] = ..., finish: _Optional[_Union[_run_pb2.Finish, _Mapping]] = ..., cancelled: _Optional[_Union[_run_pb2.Cancelled, _Mapping]] = ..., heartbeat: _Optional[_Union[_provider_pb2.Heartbeat, _Mapping]] = ...) -> None: ...
+    drain: _provider_pb2.Drain
+    def __init__(self, register: _Optional[_Union[_provider_pb2.Register, _Mapping]] = ..., emit: _Optional[_Union[_run_pb2.Emit, _Mapping]] = ..., request_action: _Optional[_Union[_run_pb2.RequestAction, _Mapping]] = ..., finish: _Optional[_Union[_run_pb2.Finish, _Mapping]] = ..., cancelled: _Optional[_Union[_run_pb2.Cancelled, _Mapping]] = ..., heartbeat: _Optional[_Union[_provider_pb2.Heartbeat, _Mapping]] = ..., drain: _Optional[_Union[_provider_pb2.Drain, _Mapping]] = ...) -> None: ...
 
 class ConnectResponse(_message.Message):
     __slots__ = ("registered", "run", "input", "action_answer", "cancel", "ack", "drain", "heartbeat")
