@@ -3,11 +3,14 @@ import { findCommand } from "./command.js";
 
 /**
  * The start of a command line that runs a program in a PID namespace of its
- * own: when that program ends, or the process that started it, the kernel ends
+ * own. A program that a signal ended is told as the exit code 128 and the
+ * signal's number. When the program ends, or the process that started it, the kernel ends
  * everything in the namespace, whatever it did to hide.
  */
 export type NamespaceWrapper = readonly string[];
 
+/** The namespace's first process: it starts the program, reaps what is orphaned, and ends with the program. */
+const INIT = ["/bin/sh", "-c", '"$@"; exit "$?"', "init"];
 const PROBE_LIMIT_MS = 5_000;
 
 /**
@@ -24,6 +27,7 @@ export async function probeNamespace(userNamespace: boolean): Promise<NamespaceW
     const wrapper = [
       ...[setpriv, "--pdeathsig", "KILL"],
       ...[unshare, ...user, "--pid", "--fork", "--kill-child=KILL", "--mount-proc", "--"],
+      ...INIT,
     ];
     if (await succeeds([...wrapper, probe])) return wrapper;
   }

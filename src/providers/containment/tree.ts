@@ -1,4 +1,5 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { constants } from "node:os";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Containment, ContainmentReportSchema } from "../../../gen/ts/harnessruntime/v1/containment_pb.js";
 import { createMark, identify, markVariables } from "./marks.js";
@@ -150,7 +151,7 @@ async function spawnDetached(
   const [file = command, ...rest] = [...wrapper, command, ...args];
   const child = spawn(file, rest, { cwd, env, detached: true, stdio: "pipe" });
   const exited = new Promise<ExitStatus>((resolve) => {
-    child.once("exit", (code, signal) => resolve({ code: code ?? undefined, signal: signal ?? undefined }));
+    child.once("exit", (code, signal) => resolve(toExitStatus(code, signal, wrapper.length > 0)));
   });
   await new Promise<void>((resolve, reject) => {
     child.once("spawn", resolve);
@@ -161,6 +162,13 @@ async function spawnDetached(
   const { pid, stdin, stdout, stderr } = child;
   if (pid === undefined) throw new Error(`${command} has no process ID`);
   return { pid, stdin, stdout, stderr, exited };
+}
+
+function toExitStatus(code: number | null, signal: NodeJS.Signals | null, isWrapped: boolean): ExitStatus {
+  const signals = Object.entries(constants.signals) as [NodeJS.Signals, number][];
+  const told = isWrapped ? signals.find(([, number]) => code === 128 + number)?.[0] : undefined;
+  if (told !== undefined) return { code: undefined, signal: told };
+  return { code: code ?? undefined, signal: signal ?? undefined };
 }
 
 /** Waits for `work`, at most `limitMs`. */

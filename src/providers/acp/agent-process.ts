@@ -1,0 +1,281 @@
+import {
+  type ClientConnection,
+  type CreateElicitationResponse,
+  client,
+  type InitializeRequest,
+  methods,
+  PROTOCOL_VERSION,
+  type ReadTextFileRequest,
+  type ReadTextFileResponse,
+  RequestError,
+  type RequestPermissionResponse,
+  type WriteTextFileRequest,
+} from "@agentclientprotocol/sdk";
+import type { Clock } from "../../core/clock.js";
+import type { Log } from "../../core/provider.js";
+import { findCommand } from "../containment/command.js";
+import type { ContainedProcess, ProcessTree } from "../containment/tree.js";
+import { agentError } from "./failure.js";
+import { type Fields, fieldsOf, listOf, textOf } from "./json.js";
+import { type MessageSink, messageStream } from "./message-stream.js";
+import { createOutputTail, createRedact, type OutputTail, type Redact } from "./redact.js";
+import type { AgentSettings } from "./settings.js";
+import type { Terminals } from "./terminals.js";
+import { settledWithin, withLimit } from "./time-limit.js";
+
+/** What an agent may ask of its client. */
+export interface AgentHost {
+  update(params: Fields): void;
+  requestPermission(params: Fields): Promise<RequestPermissionResponse>;
+  elicit(params: Fields): Promise<CreateElicitationResponse>;
+  readTextFile(request: ReadTextFileRequest): Promise<ReadTextFileResponse>;
+  writeTextFile(request: WriteTextFileRequest): Promise<void>;
+  terminals(): Terminals;
+  /** A message was dropped, for its length. */
+  dropped(method: string | undefined, sizeBytes: number): void;
+  /** Resolves when the agent may be read on. Undefined: now. */
+  ready(): Promise<void> | undefined;
+}
+
+/** What an agent said of itself. */
+export interface AgentInfo {
+  readonly name: string;
+  readonly version: string;
+  readonly loadSession: boolean;
+  readonly image: boolean;
+  readonly embeddedContext: boolean;
+  readonly mcpHttp: boolean;
+  readonly mcpSse: boolean;
+  /** The ways to log in, by their ids. */
+  readonly authMethods: readonly string[];
+}
+
+export interface AgentOptions {
+  readonly settings: AgentSettings;
+  /** The whole environment. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  /** Where the agent is started; whoever made it ends it. */
+  readonly tree: ProcessTree;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** How long an agent's last output is waited for after it has ended. */
+const DRAIN_MS = 200;
+
+/** A running agent, initialized. */
+export class AgentProcess {
+  /** Lines on its standard output that were no messages. */
+  noise = 0;
+  info: AgentInfo = readInfo({});
+  private connection: ClientConnection | undefined;
+  private endReport: string | undefined;
+  private readonly stderr: OutputTail;
+
+  private constructor(
+    private readonly options: AgentOptions,
+    private readonly process: ContainedProcess,
+    /** Strikes out the credentials that the agent was given. */
+    readonly redact: Redact,
+  ) {
+    this.stderr = createOutputTail(redact);
+  }
+
+  /** Starts the agent and agrees on the protocol with it. */
+  static async start(options: AgentOptions, host: AgentHost): Promise<AgentProcess> {
+    const { settings, env, cwd, tree } = options;
+    const command = findCommand(settings.command, env["PATH"] ?? "", cwd);
+    if (command === undefined) throw commandMissing(settings);
+    const process = await tree.spawn({ command, args: settings.args, cwd, env });
+    const agent = new AgentProcess(options, process, createRedact(env));
+    agent.connect(host);
+    await agent.initialize();
+    return agent;
+  }
+
+  /** Whether it can still be asked anything. */
+  get isAlive(): boolean {
+    return this.connection?.signal.aborted === false;
+  }
+
+  /** Resolves when the agent's process has ended or its output has. */
+  get closed(): Promise<void> {
+    return this.connection?.closed ?? Promise.resolve();
+  }
+
+  /** Its last words on standard error, redacted. */
+  lastWords(): string {
+    return this.stderr.text();
+  }
+
+  /**
+   * Sends a request. Rejects with the agent's own error, or with `agent_ended`
+   * where it ended instead of answering.
+   */
+  async request(method: string, params: Fields): Promise<Fields> {
+    try {
+      return fieldsOf(await this.mustConnection().agent.request<unknown, Fields>(method, params));
+    } catch (error) {
+      if (this.isAlive) throw error;
+      throw agentError("agent_ended", await this.describeEnd(), this.lastWords(), error);
+    }
+  }
+
+  /** Sends a notification; one to an agent that has ended goes nowhere. */
+  notify(method: string, params: Fields): void {
+    void this.mustConnection()
+      .agent.notify(method, params)
+      .catch(() => {});
+  }
+
+  private mustConnection(): ClientConnection {
+    if (this.connection === undefined) throw new Error("the agent is not connected");
+    return this.connection;
+  }
+
+  private connect(host: AgentHost): void {
+    const { process } = this;
+    process.stderr.on("data", (chunk: Uint8Array) => this.stderr.add(chunk));
+    const { maxLineBytes } = this.options.settings.limits;
+    const connection = createClient(host).connect(
+      messageStream(process.stdin, process.stdout, maxLineBytes, this.sinkTo(host)),
+    );
+    this.connection = connection;
+    void this.closeAtEnd(connection);
+  }
+
+  /** A child that lives on may hold the output open: the agent's own end is what counts. */
+  private async closeAtEnd(connection: ClientConnection): Promise<void> {
+    const { code, signal } = await this.process.exited;
+    this.endReport = signal === undefined ? `with exit code ${code}` : `by ${signal}`;
+    await settledWithin(connection.closed, DRAIN_MS, this.options.clock);
+    connection.close();
+  }
+
+  private sinkTo(host: AgentHost): MessageSink {
+    const { log } = this.options;
+    return {
+      notify: (method, params) => {
+        if (method === methods.client.session.update) host.update(fieldsOf(params));
+      },
+      noise: (line) => {
+        this.noise++;
+        log.debug({ bytes: line.length, count: this.noise }, "the agent wrote a line that is no message");
+      },
+      dropped: (method, sizeBytes) => {
+        log.warn({ method, sizeBytes }, "a message of the agent was too long and was dropped");
+        host.dropped(method, sizeBytes);
+      },
+      ready: () => host.ready(),
+    };
+  }
+
+  private async initialize(): Promise<void> {
+    const { settings, clock } = this.options;
+    const { initializeMs } = settings.limits;
+    const answer = await withLimit(
+      this.request(methods.agent.initialize, { ...initializeRequest(settings) }),
+      initializeMs,
+      clock,
+      () =>
+        agentError(
+          "start_timeout",
+          `${settings.label} did not answer \`initialize\` within ${initializeMs} ms: see whether \`${settings.command} ${settings.args.join(" ")}\` ` +
+            "speaks the Agent Client Protocol on its standard streams, or raise limits.initialize_ms",
+          this.lastWords(),
+        ),
+    );
+    if (answer["protocolVersion"] !== PROTOCOL_VERSION) {
+      throw agentError(
+        "protocol_version",
+        `${settings.label} speaks version ${String(answer["protocolVersion"])} of the Agent Client Protocol and this runtime speaks ` +
+          `${PROTOCOL_VERSION}: install a version of the agent that does`,
+      );
+    }
+    this.info = readInfo(answer);
+  }
+
+  private async describeEnd(): Promise<string> {
+    const { settings, clock } = this.options;
+    await settledWithin(this.process.exited, DRAIN_MS, clock);
+    return `${settings.label} ended ${this.endReport ?? "its output"} before it had answered`;
+  }
+}
+
+/** Starts an agent only to learn what it says of itself. Whoever made the tree ends it. */
+export async function probeAgent(options: AgentOptions): Promise<AgentInfo> {
+  const nothing = (): never => {
+    throw RequestError.invalidRequest(undefined, "there is no session");
+  };
+  const host: AgentHost = {
+    update: () => {},
+    dropped: () => {},
+    ready: () => undefined,
+    ...{
+      requestPermission: nothing,
+      elicit: nothing,
+      readTextFile: nothing,
+      writeTextFile: nothing,
+      terminals: nothing,
+    },
+  };
+  return (await AgentProcess.start(options, host)).info;
+}
+
+/** Each question of the agent goes to the host. Parsers of our own where the SDK's are stricter than agents are. */
+function createClient(host: AgentHost) {
+  return client({ name: "harness-runtime" })
+    .onRequest(methods.client.session.requestPermission, fieldsOf, ({ params }) => host.requestPermission(params))
+    .onRequest(methods.client.elicitation.create, fieldsOf, ({ params }) => host.elicit(params))
+    .onRequest(methods.client.fs.readTextFile, ({ params }) => host.readTextFile(params))
+    .onRequest(methods.client.fs.writeTextFile, ({ params }) => host.writeTextFile(params))
+    .onRequest(methods.client.terminal.create, async ({ params }) => ({
+      terminalId: await host.terminals().create(params),
+    }))
+    .onRequest(methods.client.terminal.output, ({ params }) => host.terminals().output(params.terminalId))
+    .onRequest(methods.client.terminal.waitForExit, ({ params }) => host.terminals().waitForExit(params.terminalId))
+    .onRequest(methods.client.terminal.kill, ({ params }) => host.terminals().kill(params.terminalId))
+    .onRequest(methods.client.terminal.release, ({ params }) => host.terminals().release(params.terminalId));
+}
+
+function initializeRequest({ files, terminals, elicitation }: AgentSettings): InitializeRequest {
+  return {
+    protocolVersion: PROTOCOL_VERSION,
+    clientInfo: { name: "harness-runtime", version: "1.0.0" },
+    clientCapabilities: {
+      fs: { readTextFile: files === "read_write", writeTextFile: files !== "none" },
+      terminal: terminals,
+      ...(elicitation ? { elicitation: { form: {} } } : {}),
+    },
+  };
+}
+
+function readInfo(answer: Fields): AgentInfo {
+  const capabilities = fieldsOf(answer["agentCapabilities"]);
+  const prompt = fieldsOf(capabilities["promptCapabilities"]);
+  const mcp = fieldsOf(capabilities["mcpCapabilities"]);
+  const { name, version } = fieldsOf(answer["agentInfo"]);
+  return {
+    name: textOf(name) ?? "",
+    version: textOf(version) ?? "",
+    loadSession: capabilities["loadSession"] === true,
+    image: prompt["image"] === true,
+    embeddedContext: prompt["embeddedContext"] === true,
+    mcpHttp: mcp["http"] === true,
+    mcpSse: mcp["sse"] === true,
+    authMethods: listOf(answer["authMethods"]).flatMap(({ id }) => textOf(id) ?? []),
+  };
+}
+
+/** The error for a command that is not installed. */
+export function commandMissing({ label, command, install }: AgentSettings): Error {
+  const how =
+    install === ""
+      ? "install it, or set `command` to its path"
+      : `install it with \`${install}\`, or set \`command\` to its path`;
+  return agentError(
+    "command_missing",
+    `${label} cannot be started: there is no program ${JSON.stringify(command)} on the PATH; ${how}`,
+  );
+}

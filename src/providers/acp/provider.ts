@@ -1,0 +1,226 @@
+import { realpathSync } from "node:fs";
+import { isAbsolute } from "node:path";
+import type { ContentBlock } from "@agentclientprotocol/sdk";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { type Clock, systemClock } from "../../core/clock.js";
+import type { FieldViolation } from "../../core/errors.js";
+import type { CleanupReport, Provider, ProviderContext, ProviderHost, TurnOutcome } from "../../core/provider.js";
+import { findCommand } from "../containment/command.js";
+import { openContainment, type ProcessContainment } from "../containment/containment.js";
+import type { ContainmentResult } from "../containment/tree.js";
+import { commandMissing, probeAgent } from "./agent-process.js";
+import type { AgentSession } from "./agent-session.js";
+import { buildEnvironment } from "./environment.js";
+import { agentError, failedTurn } from "./failure.js";
+import { fieldsOf, textOf } from "./json.js";
+import { createManifest } from "./manifest.js";
+import { checkMcpServers } from "./mcp.js";
+import { CONTINUE_PROMPT, historyPrompt, toPrompt } from "./prompt.js";
+import { SessionPool } from "./session-pool.js";
+import { type AcpSettings, type AgentSettings, resolveSettings } from "./settings.js";
+import { settledWithin } from "./time-limit.js";
+import { Turn } from "./turn.js";
+import { nativeEvent } from "./updates.js";
+import { contains } from "./workspace.js";
+
+/** What is given to a provider rather than configured. */
+export interface AcpDependencies {
+  /** Default: the machine's. */
+  readonly clock?: Clock;
+}
+
+/** What a resumed attempt needs to know, as it is stored. */
+interface ResumeState {
+  readonly sessionId: string;
+  /** The last turn whose prompt may have reached the agent. */
+  readonly turn: number;
+}
+
+/** How long an agent may take to answer the protocol's own cancel before its process is ended, in milliseconds. */
+const CANCEL_GRACE_MS = 1_500;
+
+/**
+ * A provider that runs any agent which speaks version 1 of the Agent Client
+ * Protocol on its standard streams. Each conversation has a process of its own.
+ */
+export function acpProvider(settings: AcpSettings, dependencies: AcpDependencies = {}): Provider {
+  return new AcpProvider(resolveSettings(settings), dependencies.clock ?? systemClock);
+}
+
+class AcpProvider implements Provider {
+  readonly capacity: number;
+  readonly startTimeoutMs: number;
+  readonly cancelTimeoutMs = 15_000;
+  private loadSession: boolean;
+  private containment: ProcessContainment | undefined;
+  private pool: SessionPool | undefined;
+  private readonly turns = new Map<string, Turn>();
+  private readonly failedStarts = new Map<string, unknown>();
+
+  constructor(
+    private readonly settings: AgentSettings,
+    private readonly clock: Clock,
+  ) {
+    this.capacity = settings.capacity;
+    this.loadSession = settings.loadSession ?? false;
+    const { initializeMs, sessionMs } = settings.limits;
+    this.startTimeoutMs = initializeMs + 3 * sessionMs + 10_000;
+  }
+
+  get manifest() {
+    return createManifest(this.settings, this.loadSession, this.containment?.level);
+  }
+
+  availability() {
+    const { PATH = "" } = buildEnvironment(this.settings);
+    const found = findCommand(this.settings.command, PATH, this.settings.cwd ?? process.cwd()) !== undefined;
+    return { available: found, reason: found ? "" : commandMissing(this.settings).message };
+  }
+
+  checkConfig(config: JsonObject): FieldViolation[] {
+    return [...checkFolder(config, this.settings.roots), ...checkMcpServers(config, this.settings.mcp)];
+  }
+
+  async open(host: ProviderHost): Promise<void> {
+    const { settings, clock } = this;
+    const { dataDir, log } = host;
+    this.containment = await openContainment({ dataDir, mode: settings.containment, log });
+    this.pool = new SessionPool({ settings, clock, containment: this.containment, dataDir, log });
+    if (settings.loadSession === undefined && this.availability().available) {
+      this.loadSession = await this.probe(host, this.containment);
+    }
+    host.changed();
+  }
+
+  async close(): Promise<void> {
+    await this.pool?.close();
+    await this.containment?.close();
+  }
+
+  /** An agent that does not start fails the first turn, which can say why in the contract's words. */
+  async start(context: ProviderContext): Promise<void> {
+    try {
+      await this.mustPool().acquire(context, readState(context)?.sessionId);
+    } catch (error) {
+      this.failedStarts.set(context.execution.id, error);
+    }
+  }
+
+  async run(context: ProviderContext): Promise<TurnOutcome> {
+    const { id } = context.execution;
+    if (this.failedStarts.has(id)) return failedTurn(this.failedStarts.get(id));
+    try {
+      const session = await this.mustPool().acquire(context, readState(context)?.sessionId);
+      const prompt = await promptFor(context, session);
+      await noteTurn(context, session);
+      return await this.runTurn(context, session, prompt);
+    } catch (error) {
+      return context.signal.aborted ? { status: "cancelled" } : failedTurn(error);
+    }
+  }
+
+  async cancel(context: ProviderContext): Promise<CleanupReport | undefined> {
+    const turn = this.turns.get(context.execution.id);
+    if (turn !== undefined) await settledWithin(turn.settled, CANCEL_GRACE_MS, this.clock);
+    return toCleanup(await this.mustPool().end(context.execution.conversationId));
+  }
+
+  async dispose({ execution }: ProviderContext): Promise<void> {
+    this.failedStarts.delete(execution.id);
+    await this.mustPool().release(execution);
+  }
+
+  async recover({ conversationId }: { readonly conversationId: string }): Promise<CleanupReport | undefined> {
+    return toCleanup(this.containment?.swept.get(conversationId));
+  }
+
+  private async runTurn(
+    context: ProviderContext,
+    session: AgentSession,
+    prompt: readonly ContentBlock[],
+  ): Promise<TurnOutcome> {
+    const { settings, clock } = this;
+    const { id, conversationId } = context.execution;
+    const endAgent = () => this.mustPool().end(conversationId, { eofGraceMs: 0 });
+    const turn = new Turn({ context, session, settings, clock, endAgent });
+    this.turns.set(id, turn);
+    try {
+      return await turn.run(prompt);
+    } finally {
+      this.turns.delete(id);
+    }
+  }
+
+  /** Asks an agent that is not known whether it can load sessions. */
+  private async probe({ dataDir, log }: ProviderHost, containment: ProcessContainment): Promise<boolean> {
+    const { settings, clock } = this;
+    const tree = containment.createTree("probe");
+    const options = { settings, clock, log, tree, cwd: settings.cwd ?? dataDir, env: buildEnvironment(settings) };
+    try {
+      return (await probeAgent(options)).loadSession;
+    } catch (error) {
+      log.warn({ provider: settings.id, error: String(error) }, "the agent could not be asked what it can do");
+      return false;
+    } finally {
+      await tree.end();
+    }
+  }
+
+  private mustPool(): SessionPool {
+    if (this.pool === undefined) throw new Error("the provider is not open");
+    return this.pool;
+  }
+}
+
+function checkFolder(config: JsonObject, roots: readonly string[]): FieldViolation[] {
+  const cwd = textOf(config["cwd"]);
+  if (cwd === undefined) return [];
+  const real = isAbsolute(cwd) ? realPath(cwd) : undefined;
+  if (real === undefined)
+    return [{ field: "cwd", description: `must be an absolute path of a folder, and ${cwd} is not` }];
+  if (roots.some((root) => contains(realPath(root) ?? root, real))) return [];
+  const allowed = roots.length === 0 ? "the provider has no roots" : `the provider's roots are ${roots.join(", ")}`;
+  return [{ field: "cwd", description: `${cwd} is not in a folder that the provider may work in: ${allowed}` }];
+}
+
+function realPath(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function readState({ resume }: ProviderContext): ResumeState | undefined {
+  if (resume?.state === undefined) return undefined;
+  const { sessionId, turn } = fieldsOf(JSON.parse(Buffer.from(resume.state).toString("utf8")));
+  return { sessionId: textOf(sessionId) ?? "", turn: Number(turn) };
+}
+
+/** Stores what a resumed attempt needs, and what the turn runs on, before the prompt is sent. */
+async function noteTurn(context: ProviderContext, session: AgentSession): Promise<void> {
+  const state: ResumeState = { sessionId: session.id, turn: context.turn };
+  context.saveResumeState(Buffer.from(JSON.stringify(state)));
+  const { name, version } = session.info;
+  await context.emit(nativeEvent("session", { session_id: session.id, loaded: session.loaded, agent: name, version }));
+}
+
+async function promptFor(context: ProviderContext, session: AgentSession): Promise<ContentBlock[]> {
+  const state = readState(context);
+  if (state !== undefined && state.turn >= context.turn) {
+    if (session.id === state.sessionId) return [{ type: "text", text: CONTINUE_PROMPT }];
+    throw agentError(
+      "outcome_unknown",
+      "the runtime ended while the agent was at work, and the agent did not load its session: what it had done is not known; look at the workspace and start anew",
+    );
+  }
+  const prompt = toPrompt(context.input, session.info);
+  const history = session.isNew ? historyPrompt(await context.history()) : undefined;
+  return history === undefined ? prompt : [history, ...prompt];
+}
+
+function toCleanup(report: ContainmentResult | undefined): CleanupReport | undefined {
+  if (report === undefined) return undefined;
+  const escaped = report.escaped.join(", ");
+  return { containment: report, ...(escaped === "" ? {} : { error: `still running: ${escaped}` }) };
+}

@@ -1,0 +1,148 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Execution } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
+import type { Clock } from "../../core/clock.js";
+import type { Log, ProviderContext } from "../../core/provider.js";
+import type { ProcessContainment } from "../containment/containment.js";
+import type { ContainmentResult, EndLimits, ProcessTree } from "../containment/tree.js";
+import { AgentSession } from "./agent-session.js";
+import { buildEnvironment } from "./environment.js";
+import { agentError } from "./failure.js";
+import { textOf } from "./json.js";
+import type { AgentSettings } from "./settings.js";
+
+export interface PoolOptions {
+  readonly settings: AgentSettings;
+  readonly containment: ProcessContainment;
+  readonly dataDir: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** An agent at work on a conversation, or waiting for its next execution. */
+interface Entry {
+  readonly tree: ProcessTree;
+  /** What it was started with: another execution may need another. */
+  readonly setup: string;
+  readonly session: Promise<AgentSession>;
+  /** The execution that has it; undefined while it waits. */
+  executionId: string | undefined;
+  stopIdle: () => void;
+}
+
+/** The agents of one provider: one process and one session for each conversation, while it lives. */
+export class SessionPool {
+  private readonly entries = new Map<string, Entry>();
+  private readonly ending = new Set<Promise<unknown>>();
+
+  constructor(private readonly options: PoolOptions) {}
+
+  /** Returns the conversation's session for an execution: the one that waits, or that of a new process. */
+  async acquire(context: ProviderContext, earlierId?: string): Promise<AgentSession> {
+    const { id, conversationId } = context.execution;
+    const setup = JSON.stringify([context.config["cwd"], context.config["mcp_servers"], context.config["mode"]]);
+    const entry = this.entries.get(conversationId);
+    if (entry !== undefined) {
+      if (entry.executionId !== undefined && entry.executionId !== id) {
+        throw agentError("conversation_busy", `another execution of the conversation ${conversationId} has its agent`);
+      }
+      entry.stopIdle();
+      entry.executionId = id;
+      const session = await entry.session.catch(() => undefined);
+      if (session?.isAlive && entry.setup === setup) return session;
+      await this.end(conversationId);
+    }
+    return this.start(context, setup, earlierId);
+  }
+
+  /** Gives the session back: it waits for the next execution, unless it has ended. */
+  async release({ id, conversationId }: Pick<Execution, "id" | "conversationId">): Promise<void> {
+    const { limits } = this.options.settings;
+    const entry = this.entries.get(conversationId);
+    if (entry?.executionId !== id) return;
+    const session = await entry.session.catch(() => undefined);
+    entry.executionId = undefined;
+    if (!session?.isAlive || limits.maxIdle === 0) {
+      await this.end(conversationId);
+      return;
+    }
+    entry.stopIdle = this.options.clock.after(limits.idleMs, () => this.endLater(conversationId, entry));
+    // Entries are in the order of their use: the first that waits has waited longest.
+    this.entries.delete(conversationId);
+    this.entries.set(conversationId, entry);
+    const [longest, ...others] = [...this.entries].filter(([, { executionId }]) => executionId === undefined);
+    if (longest !== undefined && others.length >= limits.maxIdle) this.endLater(...longest);
+  }
+
+  /** Ends the conversation's agent and all that it started. Undefined where there is none. */
+  async end(conversationId: string, limits: Partial<EndLimits> = {}): Promise<ContainmentResult | undefined> {
+    const entry = this.entries.get(conversationId);
+    if (entry === undefined) return undefined;
+    entry.stopIdle();
+    const report = await entry.tree.end(limits);
+    // One that an execution still has stays, for the execution to learn how it ended.
+    if (entry.executionId === undefined && this.entries.get(conversationId) === entry) {
+      this.entries.delete(conversationId);
+    }
+    return report;
+  }
+
+  /** Ends all agents. */
+  async close(): Promise<void> {
+    await Promise.all([...this.ending, ...[...this.entries.keys()].map((id) => this.end(id))]);
+  }
+
+  private endLater(conversationId: string, entry: Entry): void {
+    if (this.entries.get(conversationId) !== entry) return;
+    const ended = this.end(conversationId);
+    this.ending.add(ended);
+    void ended.finally(() => this.ending.delete(ended));
+  }
+
+  private async start(context: ProviderContext, setup: string, earlierId?: string): Promise<AgentSession> {
+    const { settings, containment, clock, log } = this.options;
+    const { id, conversationId } = context.execution;
+    context.signal.throwIfAborted();
+    const tree = containment.createTree(conversationId);
+    const open = async (): Promise<AgentSession> =>
+      AgentSession.open({
+        ...{ settings, tree, clock, log, config: context.config, env: buildEnvironment(settings) },
+        cwd: await this.folderOf(context),
+        earlierId: earlierId ?? (await this.readEarlierId(conversationId)),
+      });
+    const entry: Entry = { tree, setup, session: open(), executionId: id, stopIdle: () => {} };
+    this.entries.set(conversationId, entry);
+    try {
+      const session = await entry.session;
+      await this.writeEarlierId(conversationId, session.id);
+      // An agent that ends by itself, also while it waits, may leave something behind.
+      void session.process.closed.then(() => this.endLater(conversationId, entry));
+      return session;
+    } catch (error) {
+      await this.end(conversationId);
+      throw error;
+    }
+  }
+
+  private async folderOf({ config, execution }: ProviderContext): Promise<string> {
+    const named = textOf(config["cwd"]) ?? this.options.settings.cwd;
+    if (named !== undefined) return named;
+    const own = join(this.options.dataDir, "workspaces", execution.conversationId);
+    await mkdir(own, { recursive: true });
+    return own;
+  }
+
+  private async readEarlierId(conversationId: string): Promise<string | undefined> {
+    const text = await readFile(this.fileOf(conversationId), "utf8").catch(() => "");
+    return textOf(text);
+  }
+
+  private async writeEarlierId(conversationId: string, sessionId: string): Promise<void> {
+    await mkdir(join(this.options.dataDir, "sessions"), { recursive: true });
+    await writeFile(this.fileOf(conversationId), sessionId, { mode: 0o600 });
+  }
+
+  private fileOf(conversationId: string): string {
+    return join(this.options.dataDir, "sessions", conversationId);
+  }
+}

@@ -1,0 +1,86 @@
+import { PlanEntryState } from "../../../gen/ts/harnessruntime/v1/output_events_pb.js";
+import { cutText } from "../../core/cut-text.js";
+import type { ProviderEvent } from "../../core/provider.js";
+import { boundedObject, type Fields, fieldsOf, listOf, textOf } from "./json.js";
+import type { ToolCalls } from "./tool-calls.js";
+
+const DATA_BYTES = 64 * 1024;
+const PLAN_ENTRIES = 200;
+const PLAN_ENTRY_BYTES = 1_000;
+
+/** Turns the updates of one turn into events. No update is shown under two names. */
+export class Updates {
+  private item = 0;
+  /** What the last text belonged to: another kind of update in between begins a new item. */
+  private last = "";
+
+  constructor(
+    private readonly turn: number,
+    private readonly calls: ToolCalls,
+  ) {}
+
+  /** Returns the events for one `session/update`. */
+  toEvents(update: Fields): ProviderEvent[] {
+    const kind = textOf(update["sessionUpdate"]) ?? "unknown";
+    switch (kind) {
+      case "agent_message_chunk":
+        return this.text("outputTextDelta", kind, update);
+      case "agent_thought_chunk":
+        return this.text("outputReasoningDelta", kind, update);
+      case "tool_call":
+      case "tool_call_update":
+        this.last = kind;
+        return this.calls.apply(update, kind === "tool_call");
+      case "plan":
+        return [{ case: "planUpdated", value: { entries: planEntries(update) } }];
+      default:
+        return [nativeEvent(kind, update)];
+    }
+  }
+
+  private text(event: "outputTextDelta" | "outputReasoningDelta", kind: string, update: Fields): ProviderEvent[] {
+    const content = fieldsOf(update["content"]);
+    if (content["type"] !== "text") return [nativeEvent(kind, update)];
+    const text = textOf(content["text"]);
+    if (text === undefined) return [];
+    const value = { text, itemId: this.itemOf(kind, update["messageId"]) };
+    return [event === "outputTextDelta" ? { case: event, value } : { case: event, value }];
+  }
+
+  private itemOf(kind: string, messageId: unknown): string {
+    const named = textOf(messageId);
+    if (named === undefined && this.last !== kind) this.item++;
+    this.last = kind;
+    return named === undefined ? `${this.turn}.${this.item}` : cutText(named, 200).text;
+  }
+}
+
+/** The event for something that only this protocol knows: `acp.` and the update's kind, with its data. */
+export function nativeEvent(kind: string, { sessionUpdate: _, ...data }: Fields): ProviderEvent {
+  const name = kind.toLowerCase().replaceAll(/[^a-z0-9_-]/g, "_");
+  return { case: "providerEvent", value: { type: `acp.${name}`, data: boundedObject(withoutBytes(data), DATA_BYTES) } };
+}
+
+/** Media that come inline are left out, but for their size: an event is no place for them. */
+function withoutBytes(data: Fields): Fields {
+  const content = fieldsOf(data["content"]);
+  const bytes = content["data"];
+  if (typeof bytes !== "string") return data;
+  return { ...data, content: { ...content, data: undefined, size_bytes: Math.floor((bytes.length * 3) / 4) } };
+}
+
+const PLAN_STATES: Readonly<Record<string, PlanEntryState>> = {
+  pending: PlanEntryState.PENDING,
+  in_progress: PlanEntryState.IN_PROGRESS,
+  completed: PlanEntryState.COMPLETED,
+};
+
+function planEntries({ entries }: Fields) {
+  return listOf(entries)
+    .slice(0, PLAN_ENTRIES)
+    .map(({ content, priority, status }) => ({
+      content: cutText(textOf(content) ?? "", PLAN_ENTRY_BYTES).text,
+      priority: textOf(priority) ?? "",
+      state: PLAN_STATES[String(status)] ?? PlanEntryState.UNSPECIFIED,
+    }));
+}

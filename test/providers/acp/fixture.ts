@@ -1,0 +1,89 @@
+import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect } from "vitest";
+import type { Clock } from "../../../src/core/clock.js";
+import type { Log } from "../../../src/core/provider.js";
+import type { RuntimeOptions } from "../../../src/core/runtime.js";
+import { acpProvider } from "../../../src/providers/acp/provider.js";
+import type { AcpSettings } from "../../../src/providers/acp/settings.js";
+import { type LiveRun, type LiveRuntime, openLiveRuntime, type StartOptions } from "../../support/live-runtime.js";
+import { processesWith } from "../../support/processes.js";
+import { sourceArgs } from "../../support/run-source.js";
+
+/** What of a provider that runs the test agent is to be different. */
+export interface AgentFixtureOptions extends Partial<AcpSettings> {
+  /** The test agent's flags, such as `--silent=initialize`. */
+  readonly flags?: readonly string[];
+  readonly clock?: Clock;
+  readonly store?: RuntimeOptions["store"];
+}
+
+/** A runtime with the test agent as the provider `test`, and the folders that they use. */
+export interface AgentFixture extends LiveRuntime {
+  readonly root: string;
+  /** Where the agent works. */
+  readonly workspace: string;
+  readonly logged: readonly string[];
+  /** Starts an execution of the test agent; steps are its script. */
+  run(steps: string | readonly unknown[], more?: StartOptions): Promise<LiveRun>;
+  /** Processes that this fixture's agents, or what they started, still have. */
+  alive(): Promise<string[]>;
+  /** Closes the runtime and opens another one on the same folders. */
+  reopen(options?: AgentFixtureOptions): Promise<AgentFixture>;
+}
+
+const agentFile = new URL("../../support/acp-agent.ts", import.meta.url);
+const fixtures = new Set<AgentFixture>();
+
+/** Opens a runtime with the test agent. {@link closeFixtures} closes it. */
+export async function openAgent(options: AgentFixtureOptions = {}): Promise<AgentFixture> {
+  return open(await realpath(await mkdtemp(join(tmpdir(), "acp-"))), options);
+}
+
+async function open(root: string, options: AgentFixtureOptions): Promise<AgentFixture> {
+  const { flags = [], clock, store, env = {}, ...settings } = options;
+  const logged: string[] = [];
+  const note = (fields: unknown, message: string): number => logged.push(`${message} ${JSON.stringify(fields)}`);
+  const log: Log = { debug: note, info: note, warn: note, error: note };
+  const provider = acpProvider(
+    {
+      id: "test",
+      command: process.execPath,
+      args: sourceArgs(agentFile, ...flags),
+      cwd: root,
+      loadSession: !flags.includes("--no-load"),
+      // Found again in the environment of whatever is left of it.
+      env: { ACP_FIXTURE: root, ACP_AGENT_STATE: join(root, "state"), ...env },
+      ...settings,
+    },
+    clock === undefined ? {} : { clock },
+  );
+  const live = await openLiveRuntime({
+    ...{ providers: [provider], dataDir: join(root, "data"), log },
+    ...(store === undefined ? {} : { store }),
+  });
+  const fixture: AgentFixture = {
+    ...live,
+    ...{ root, workspace: root, logged },
+    run: (steps, more) => live.start("test", typeof steps === "string" ? steps : JSON.stringify(steps), more),
+    alive: () => processesWith(`ACP_FIXTURE=${root}`),
+    async reopen(again = options) {
+      fixtures.delete(fixture);
+      await live.close();
+      return open(root, again);
+    },
+  };
+  fixtures.add(fixture);
+  return fixture;
+}
+
+/** Closes every runtime that a test opened; fails where one left a process behind. */
+export async function closeFixtures(): Promise<void> {
+  for (const fixture of fixtures) {
+    fixtures.delete(fixture);
+    await fixture.close();
+    expect(await fixture.alive()).toEqual([]);
+    await rm(fixture.root, { recursive: true });
+  }
+}
