@@ -28,6 +28,7 @@ import type { Writer } from "./writer.js";
 interface Waiting {
   readonly key: string;
   readonly action: ActionRequest;
+  readonly onOpen: ActionInit["onOpen"];
   readonly resolve: (answer: ActionAnswer) => void;
   readonly reject: (error: unknown) => void;
   /** Whether its `action_required` was decided. */
@@ -93,7 +94,9 @@ export class ActionDesk {
       this.#inherited = undefined;
     }
     return new Promise<ActionAnswer>((resolve, reject) => {
-      const waiting = { key: init.key, action, resolve, reject, opened: inherited !== undefined, closing: false };
+      const opened = inherited !== undefined;
+      const waiting = { key: init.key, action, onOpen: init.onOpen, resolve, reject, opened, closing: false };
+      if (opened) waiting.onOpen?.(action.id);
       if (inherited === undefined) this.#queue.push(waiting);
       else this.#queue.unshift(waiting);
       this.follow();
@@ -132,6 +135,7 @@ export class ActionDesk {
     opening.then(
       (opened) => {
         waiting.opened = opened;
+        if (opened) waiting.onOpen?.(waiting.action.id);
         this.follow();
       },
       (error: unknown) => this.#drop(waiting, error),

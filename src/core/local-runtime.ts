@@ -56,16 +56,17 @@ import { cursorAhead, cursorExpired, LogWatcher } from "./watcher.js";
 /** The runtime of one process on one store. */
 export class LocalRuntime implements Runtime {
   readonly limits: RuntimeLimits;
-  readonly #options: Omit<SupervisorOptions, "getExecution">;
+  readonly #options: Omit<SupervisorOptions, "getExecution" | "runtime">;
   readonly #supervisor: Supervisor;
   readonly #pulse: Pulse;
   readonly #tails: FollowedTails;
   #closed: Promise<void> | undefined;
 
-  constructor(options: Omit<SupervisorOptions, "getExecution">) {
+  constructor(options: Omit<SupervisorOptions, "getExecution" | "runtime">) {
     this.#options = options;
     this.limits = options.limits;
-    this.#supervisor = new Supervisor({ ...options, getExecution: (caller, id) => this.getExecution(caller, id) });
+    const getExecution = (caller: Caller, id: string): Promise<Execution> => this.getExecution(caller, id);
+    this.#supervisor = new Supervisor({ ...options, runtime: this, getExecution });
     this.#pulse = new Pulse(options.clock, options.limits.heartbeatIntervalMs);
     this.#tails = new FollowedTails({ ...options, ...options.limits });
   }
@@ -75,8 +76,8 @@ export class LocalRuntime implements Runtime {
     await this.#supervisor.open(providers);
   }
 
-  startExecution(caller: Caller, request: StartExecutionRequest): Promise<Execution> {
-    return this.#supervisor.starter.start(caller, request);
+  startExecution(caller: Caller, request: StartExecutionRequest, executionId?: string): Promise<Execution> {
+    return this.#supervisor.starter.start(caller, request, executionId);
   }
 
   async getExecution(caller: Caller, executionId: string): Promise<Execution> {

@@ -11,6 +11,7 @@ import type { ProviderManifest } from "../../gen/ts/harnessruntime/v1/provider_p
 import type { CompletionAction } from "../../gen/ts/harnessruntime/v1/result_events_pb.js";
 import type { UsageSchema } from "../../gen/ts/harnessruntime/v1/usage_pb.js";
 import type { FieldViolation } from "./errors.js";
+import type { Runtime } from "./runtime.js";
 
 /**
  * What does the work: the port that adapts one harness. The runtime owns the
@@ -62,6 +63,8 @@ export interface Provider {
 export interface ProviderHost {
   /** Says that availability, capacity or manifest changed. */
   changed(): void;
+  /** The runtime that the provider joined, for one that starts executions or answers actions itself. */
+  readonly runtime: Runtime;
   readonly log: Log;
   /** A folder for the provider's own files that lives as long as the runtime's data. */
   readonly dataDir: string;
@@ -178,6 +181,8 @@ export interface ActionInit {
   readonly inputSchema?: JsonObject;
   /** The provider's own id for it. */
   readonly providerRef?: string;
+  /** Called once, when the action is open and anybody can answer it. */
+  readonly onOpen?: (actionId: string) => void;
 }
 
 export interface ActionAnswer {

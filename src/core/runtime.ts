@@ -89,8 +89,12 @@ export interface RuntimeLimits {
  * the caller's tenant has none of that name, and with a HarnessError always.
  */
 export interface Runtime {
-  /** Preflight, idempotency, then the QUEUED execution. `minimum` fields left out of the request have the contract's defaults. */
-  startExecution(caller: Caller, request: StartExecutionRequest): Promise<Execution>;
+  /**
+   * Preflight, idempotency, then the QUEUED execution. `minimum` fields left out of the request have the
+   * contract's defaults. `executionId` is one that {@link RuntimeOptions.ids} made before, for a caller that
+   * had to name the execution before it was there.
+   */
+  startExecution(caller: Caller, request: StartExecutionRequest, executionId?: string): Promise<Execution>;
   getExecution(caller: Caller, executionId: string): Promise<Execution>;
   listExecutions(
     caller: Caller,

@@ -47,7 +47,7 @@ export class Starter {
     this.#options = options;
   }
 
-  async start(caller: Caller, request: StartExecutionRequest): Promise<Execution> {
+  async start(caller: Caller, request: StartExecutionRequest, executionId?: string): Promise<Execution> {
     const { store } = this.#options;
     const digest = startDigest(request);
     const scope = scopeOf(request);
@@ -56,7 +56,7 @@ export class Starter {
     const provider = await this.#check(caller, request);
     const rootExecutionId = await this.#checkParent(caller, request, provider);
     try {
-      return await this.#create(caller, request, { provider, rootExecutionId, digest, scope });
+      return await this.#create(caller, request, { provider, rootExecutionId, digest, scope, executionId });
     } catch (error) {
       if (error instanceof IdempotencyTakenError) return await this.#repeated(caller, error.existing, digest);
       throw error;
@@ -136,11 +136,11 @@ export class Starter {
   async #create(
     caller: Caller,
     request: StartExecutionRequest,
-    { provider, rootExecutionId, digest, scope }: Checked,
+    { provider, rootExecutionId, digest, scope, executionId: named }: Checked,
   ): Promise<Execution> {
     const { store, clock, ids } = this.#options;
     const nowMs = clock.now();
-    const executionId = ids.next("execution");
+    const executionId = named ?? ids.next("execution");
     const isNew = request.conversationId === "";
     const conversationId = isNew ? ids.next("conversation") : request.conversationId;
     const root = rootExecutionId || executionId;
@@ -193,6 +193,7 @@ interface Checked {
   readonly rootExecutionId: string;
   readonly digest: string;
   readonly scope: string | undefined;
+  readonly executionId: string | undefined;
 }
 
 function conflict(conversationId: string): HarnessError {

@@ -13,7 +13,7 @@ import { LiveSet } from "./live-set.js";
 import type { Log, Provider } from "./provider.js";
 import { recover } from "./recovery.js";
 import { Registry } from "./registry.js";
-import type { Caller, RetentionRule, RuntimeLimits } from "./runtime.js";
+import type { Caller, RetentionRule, Runtime, RuntimeLimits } from "./runtime.js";
 import { Scheduler } from "./scheduler.js";
 import { Starter } from "./starter.js";
 import type { ExecutionKey, Store, StoredExecution } from "./store.js";
@@ -30,6 +30,8 @@ export interface SupervisorOptions {
   readonly limits: RuntimeLimits;
   readonly retention: readonly RetentionRule[];
   readonly getExecution: (caller: Caller, executionId: string) => Promise<Execution>;
+  /** What providers are given to reach. */
+  readonly runtime: Runtime;
 }
 
 const RETRY_MS = 1000;
@@ -124,10 +126,11 @@ export class Supervisor {
   }
 
   async #openProvider(provider: Provider): Promise<void> {
-    const { log, dataDir } = this.#options;
+    const { log, dataDir, runtime } = this.#options;
     const { id } = provider.manifest;
     this.registry.add(provider);
     await provider.open?.({
+      runtime,
       changed: () => this.#scheduler.pump(id),
       log,
       dataDir: join(dataDir, "providers", id.replaceAll(/[^A-Za-z0-9._-]/g, "_")),

@@ -1,5 +1,6 @@
-import { type EventChunk, joinChunks } from "../core/chunk.js";
-import { CHUNK_BYTES, storedChunks } from "./chunk-size.js";
+import type { EventChunk } from "../core/chunk.js";
+import { CHUNK_BYTES, joinSmall } from "./join-small.js";
+import { storedChunks } from "./stored-chunks.js";
 
 /** Small chunks are joined once there are so many, or so many bytes of them. */
 const LOOSE_CHUNKS = 256;
@@ -45,7 +46,7 @@ export class MemoryLog {
 
   #join(): void {
     const loose = this.#chunks.splice(-this.#loose);
-    this.#chunks.push(...(this.#looseBytes <= 2 * CHUNK_BYTES ? [joinChunks(loose)] : loose));
+    this.#chunks.push(...joinSmall(loose));
     this.#loose = 0;
     this.#looseBytes = 0;
   }

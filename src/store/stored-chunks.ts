@@ -1,7 +1,5 @@
 import { type EventChunk, splitChunk } from "../core/chunk.js";
-
-/** What a stored chunk is brought to, in bytes, by splitting large ones and joining small ones. */
-export const CHUNK_BYTES = 64 * 1024;
+import { CHUNK_BYTES } from "./join-small.js";
 
 /** Returns the parts under which `chunk` is stored: itself, or pieces of about {@link CHUNK_BYTES} where it is much larger. */
 export function storedChunks(chunk: EventChunk): readonly EventChunk[] {

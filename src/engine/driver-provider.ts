@@ -1,0 +1,99 @@
+import type { CleanupReport, Provider, ProviderContext, ProviderHost, TurnOutcome } from "../core/provider.js";
+import { type EngineConfig, type HarnessRuntimeConfig, parseConfig } from "./config.js";
+import type { ExecutionDriver } from "./driver.js";
+import { toManifest, toProviderId } from "./driver-manifest.js";
+import type { EngineHost, LocalRunLink } from "./engine-host.js";
+import { EngineRun } from "./engine-run.js";
+import { toRunIdentity } from "./run-identity.js";
+import { runTurn } from "./run-turn.js";
+
+/** How a driver is served: what an embedded runtime takes, but for the driver itself and the viewers' bounds. */
+export type DriverProviderOptions = Omit<
+  HarnessRuntimeConfig,
+  "driver" | "definition" | "eventCapacity" | "ids" | "log"
+> & {
+  /** The provider's id. Default: the driver's. */
+  readonly providerId?: string;
+  /** The most executions that run at once. Default 64. */
+  readonly capacity?: number;
+};
+
+/**
+ * Makes a provider of a driver, unchanged, so that any client can run it over
+ * gRPC. Approvals need no manager: clients answer them. Fails as the construction
+ * of an embedded runtime does.
+ */
+export function driverProvider(driver: ExecutionDriver, options: DriverProviderOptions): Provider {
+  const { providerId, capacity, ...config } = options;
+  return engineProvider(parseConfig({ ...config, driver }, true), {
+    id: providerId ?? toProviderId(driver.id),
+    ...(capacity === undefined ? {} : { capacity }),
+    local: () => undefined,
+  });
+}
+
+/** How the engine's provider joins a runtime. */
+export interface EngineProviderOptions {
+  readonly id: string;
+  readonly capacity?: number;
+  readonly local: (runId: string) => LocalRunLink | undefined;
+}
+
+/** Time beyond the host's own bounds before the core gives up on a cleanup, in milliseconds. */
+const MARGIN_MS = 1_000;
+
+/** The provider behind both the embedded runtime and {@link driverProvider}. */
+export function engineProvider(config: EngineConfig, options: EngineProviderOptions): Provider {
+  const runs = new Map<string, EngineRun>();
+  let joined: ProviderHost | undefined;
+  const host: EngineHost = {
+    config,
+    local: options.local,
+    runtime: () => {
+      if (joined === undefined) throw new Error("the driver's provider has joined no runtime");
+      return joined.runtime;
+    },
+  };
+
+  const runOf = (context: ProviderContext): EngineRun => {
+    const { id } = context.execution;
+    let run = runs.get(id);
+    if (run === undefined) {
+      run = new EngineRun(host, toRunIdentity(context.execution, config, options.local(id)));
+      runs.set(id, run);
+    }
+    return run;
+  };
+
+  return {
+    manifest: toManifest(config, options.id),
+    enforcesBudgets: true,
+    cancelTimeoutMs: 2 * config.cleanupTimeoutMs + MARGIN_MS,
+    ...(options.capacity === undefined ? {} : { capacity: options.capacity }),
+    open: async (providerHost) => {
+      joined = providerHost;
+    },
+    run: async (context): Promise<TurnOutcome> => {
+      const run = runOf(context);
+      const outcome = await Promise.race([runTurn(run, context), run.abandoned]);
+      run.status = outcome.status;
+      return outcome;
+    },
+    cancel: async (context): Promise<CleanupReport | undefined> => {
+      const run = runs.get(context.execution.id);
+      if (run === undefined) return undefined;
+      if (run.status !== "failed") run.status = "cancelled";
+      const diagnostics = await run.close(false);
+      return diagnostics.length === 0 ? undefined : { error: diagnostics.join("; ") };
+    },
+    dispose: async (context) => {
+      const { id } = context.execution;
+      const run = runs.get(id);
+      if (run === undefined) return;
+      runs.delete(id);
+      const diagnostics = await run.close(true);
+      run.spans.runComplete(run.status, run.usage);
+      options.local(id)?.settled(diagnostics);
+    },
+  };
+}

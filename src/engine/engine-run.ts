@@ -1,0 +1,253 @@
+import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import type { TurnOutcome } from "../core/provider.js";
+import { type BoundAbilities, bindAbilities } from "./ability.js";
+import { BudgetLedger } from "./budgets.js";
+import type { EngineConfig } from "./config.js";
+import type { StepOverrides } from "./controller.js";
+import type { EngineHost } from "./engine-host.js";
+import { messageOf, RunFailure } from "./errors.js";
+import { CanonicalHistory } from "./history.js";
+import type { ChatMessage, MessageContent, TokenUsage } from "./message.js";
+import { DEFAULT_ROLE } from "./model.js";
+import { ResourceSet } from "./resource.js";
+import { createRunContext, type RunContext } from "./run-context.js";
+import type { RunIdentity } from "./run-identity.js";
+import { EMPTY_SESSION, type SessionLease, type SessionSnapshot } from "./session-store.js";
+import { Spans } from "./spans.js";
+import type { ToolDef } from "./tool.js";
+
+/**
+ * What one run holds from its first turn to its end: the session's lease, the
+ * history, the budgets, the resources and the abilities.
+ */
+export class EngineRun {
+  readonly host: EngineHost;
+  readonly id: RunIdentity;
+  readonly ledger: BudgetLedger;
+  readonly spans: Spans;
+  readonly resources = new ResourceSet();
+  /** Steers that were handed over and not taken yet; what a turn leaves, the next one gets. */
+  readonly steers: MessageContent[] = [];
+  /** The session's own data, as this run has it. */
+  state: Record<string, unknown> = {};
+  /** What a controller said for the whole run. */
+  runOverrides: StepOverrides | undefined;
+  /** The index of the next step. */
+  nextStep = 0;
+  readonly #approvals = new Map<string, number>();
+  /** The role whose model wrote the opaque parts of the history. */
+  lastRole = DEFAULT_ROLE;
+  /** The revision that the last turn asked for, and the words it asked with. */
+  revising: { readonly revision: number; readonly instruction: string } | undefined;
+  /** The first thing that ends this run whatever its driver returns. */
+  failure: RunFailure | undefined;
+  #lease: SessionLease | undefined;
+  #snapshot: SessionSnapshot = EMPTY_SESSION;
+  #wasRead = false;
+  #history = new CanonicalHistory(EMPTY_SESSION);
+  #conversations: Record<string, readonly ChatMessage[]> = {};
+  #abilities: BoundAbilities | undefined;
+  #opened: Promise<void> | undefined;
+  #closing: Promise<readonly string[]> | undefined;
+  /** The last turn was cut off: the next one takes back what it added to the history. */
+  interrupted = false;
+  /** How the last turn ended, for observers. */
+  status: TurnOutcome["status"] = "succeeded";
+  readonly #abandoned = Promise.withResolvers<TurnOutcome>();
+  readonly #owned = new Set<Promise<unknown>>();
+  /** Everything that the end of the run waits for. */
+  readonly #work = new Set<Promise<unknown>>();
+
+  constructor(host: EngineHost, id: RunIdentity) {
+    this.host = host;
+    this.id = id;
+    this.ledger = new BudgetLedger(id.budgets);
+    this.spans = new Spans(host.config, id);
+  }
+
+  get config(): EngineConfig {
+    return this.host.config;
+  }
+
+  get history(): CanonicalHistory {
+    return this.#history;
+  }
+
+  get abilities(): BoundAbilities | undefined {
+    return this.#abilities;
+  }
+
+  /** Resolves when the run's end no longer waits for its driver. */
+  get abandoned(): Promise<TurnOutcome> {
+    return this.#abandoned.promise;
+  }
+
+  /** The granted tools, those of abilities included. */
+  get tools(): readonly ToolDef[] {
+    return (this.#abilities?.tools ?? []).filter(({ name }) => this.id.grants.toolIds.includes(name));
+  }
+
+  /** Returns a context of one turn. */
+  context(signal: AbortSignal, services?: Parameters<typeof createRunContext>[0]["services"]): RunContext {
+    const { runId, sessionId, identity, runMode, parentRunId, rootRunId } = this.id;
+    return createRunContext({
+      runId,
+      sessionId,
+      identity,
+      runMode,
+      signal,
+      state: this.state,
+      rootRunId,
+      ...(parentRunId === undefined ? {} : { parentRunId }),
+      ...(services === undefined ? {} : { services }),
+    });
+  }
+
+  /** Takes the session and binds the abilities, once a run. Rejects with what stands in the way. */
+  open(signal: AbortSignal): Promise<void> {
+    this.#opened ??= this.#open(signal);
+    return this.#opened;
+  }
+
+  /** Remembers what ends this run; the first reason counts. */
+  fail(failure: RunFailure): RunFailure {
+    this.failure ??= failure;
+    return failure;
+  }
+
+  /** Makes the end of the run wait for some work, whatever becomes of it. */
+  track<T>(work: Promise<T>): Promise<T> {
+    const settled = work.then(
+      () => {},
+      () => {},
+    );
+    this.#work.add(settled);
+    void settled.then(() => this.#work.delete(settled));
+    return work;
+  }
+
+  /** Makes the current turn wait for some work. */
+  own<T>(work: Promise<T>): Promise<T> {
+    const settled = this.track(work).then(
+      () => {},
+      () => {},
+    );
+    this.#owned.add(settled);
+    void settled.then(() => this.#owned.delete(settled));
+    return work;
+  }
+
+  /** Resolves when all owned work has ended, that which it began included. */
+  async settleOwned(): Promise<void> {
+    while (this.#owned.size > 0) await Promise.all(this.#owned);
+  }
+
+  /** Returns the key of the next approval of such a call: the same in every attempt that does the same. */
+  approvalKey(digest: string): string {
+    const nth = this.#approvals.get(digest) ?? 0;
+    this.#approvals.set(digest, nth + 1);
+    return `approval-${digest}-${nth}`;
+  }
+
+  keepConversation(executionId: string, messages: readonly ChatMessage[]): void {
+    this.#conversations[executionId] = structuredClone(messages);
+  }
+
+  /** Stores a turn that was accepted. */
+  async commit(): Promise<void> {
+    await this.#write({
+      history: this.#history.copy(),
+      conversations: this.#conversations,
+      state: this.state,
+      revision: this.#snapshot.revision + 1,
+      replayable: true,
+    });
+  }
+
+  /** Ends everything of the run and returns what went wrong; the first call counts. */
+  close(succeeded: boolean): Promise<readonly string[]> {
+    this.#closing ??= this.#close(succeeded);
+    return this.#closing;
+  }
+
+  async #open(signal: AbortSignal): Promise<void> {
+    const { sessionId, identity, runId } = this.id;
+    const { config } = this;
+    const local = this.host.local(runId);
+    local?.entered();
+    this.spans.runStart(config.driver.id);
+    this.#lease = await config.sessions.acquire(identity, sessionId, {
+      onConflict: local?.onConflict ?? config.onConflict,
+      signal,
+    });
+    this.#snapshot = await this.#lease.read();
+    this.#wasRead = true;
+    this.#history = new CanonicalHistory(this.#snapshot);
+    this.#conversations = { ...this.#snapshot.conversations };
+    this.state = structuredClone(this.#snapshot.state) as Record<string, unknown>;
+    const ctx = this.context(signal);
+    this.#abilities = await bindAbilities(config.abilities, config.tools, ctx);
+    this.runOverrides = await config.controller?.prepareRun?.(ctx);
+  }
+
+  async #close(succeeded: boolean): Promise<readonly string[]> {
+    const late = await this.#bounded("its work", async () => {
+      await this.#opened?.catch(() => {});
+      while (this.#work.size > 0) await Promise.all(this.#work);
+      return [];
+    });
+    if (late.length > 0) this.#abandoned.resolve({ status: "cancelled" });
+    const rest = await this.#bounded("its cleanup", () => this.#dispose(succeeded));
+    return [...late, ...rest];
+  }
+
+  async #dispose(succeeded: boolean): Promise<readonly string[]> {
+    const diagnostics: string[] = [];
+    const attempt = async (what: string, work: () => Promise<unknown> | undefined): Promise<void> => {
+      try {
+        await work();
+      } catch (error) {
+        diagnostics.push(`${what}: ${messageOf(error)}`);
+      }
+    };
+    this.config.approvalManager?.cancelRun(this.id.runId);
+    if (!succeeded) await attempt("the partial history was not stored", () => this.#commitPartial());
+    diagnostics.push(...(await this.resources.dispose()));
+    diagnostics.push(...((await this.#abilities?.dispose()) ?? []));
+    await attempt("the session was not released", () => this.#lease?.release());
+    return diagnostics;
+  }
+
+  /** Runs a part of the end, at most as long as the host allows. */
+  async #bounded(what: string, work: () => Promise<readonly string[]>): Promise<readonly string[]> {
+    const { clock, cleanupTimeoutMs } = this.config;
+    const late = Promise.withResolvers<readonly string[]>();
+    const stopTimer = clock.after(cleanupTimeoutMs, () =>
+      late.resolve([`${what} did not end within ${cleanupTimeoutMs} ms`]),
+    );
+    try {
+      return await Promise.race([work(), late.promise]);
+    } finally {
+      stopTimer();
+    }
+  }
+
+  /** Keeps what there is of the history; everything else stays as it was read. */
+  async #commitPartial(): Promise<void> {
+    if (!this.#wasRead) return;
+    await this.#write({ ...this.#snapshot, history: this.#history.copy(), replayable: false });
+  }
+
+  async #write(snapshot: SessionSnapshot): Promise<void> {
+    if (this.#lease === undefined || !this.#wasRead) {
+      throw new RunFailure(FailureReason.PROVIDER_ERROR, "the session was not read, so it is not written");
+    }
+    await this.#lease.commit(snapshot);
+    this.#snapshot = structuredClone(snapshot);
+  }
+
+  /** What the run used, as the contract's events report it. */
+  get usage(): TokenUsage {
+    return this.ledger.usage;
+  }
+}

@@ -1,0 +1,203 @@
+import { ErrorReason, FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { CompletionAction } from "../../gen/ts/harnessruntime/v1/result_events_pb.js";
+import { isHarnessError } from "../core/errors.js";
+import type { Evaluation, ProviderContext, TurnOutcome } from "../core/provider.js";
+import { type CompletionDecision, toCompletionAction } from "./completion.js";
+import { fromContent, toUsageInit } from "./contract-values.js";
+import type { DriverResume, HarnessRunRequest } from "./driver.js";
+import { checkOutput, toFailureReason } from "./driver-output.js";
+import type { EngineRun } from "./engine-run.js";
+import { HarnessBudgetError, messageOf, RunFailure } from "./errors.js";
+import { type ChatMessage, textOf, toJson } from "./message.js";
+import type { HarnessDriverOutput } from "./result.js";
+import { LEAST_TIME_MS } from "./run-identity.js";
+import { pumpSteers } from "./steers.js";
+import { TurnScope } from "./turn-scope.js";
+import { createServices } from "./turn-services.js";
+
+/** A text that is longer than this is kept whole as an artifact too, in bytes. */
+const LONG_TEXT_BYTES = 65_536;
+
+/** Runs one turn of a run and returns how it ended. Never rejects. */
+export async function runTurn(run: EngineRun, context: ProviderContext): Promise<TurnOutcome> {
+  try {
+    await admit(run, context);
+    await run.open(context.signal);
+  } catch (error) {
+    return outcomeOfError(run, context, error);
+  }
+  const input = fromContent(context.input);
+  const { revising } = run;
+  const revision = revising?.instruction === textOf(input) ? revising.revision : 0;
+  run.revising = undefined;
+  if (run.interrupted) run.history.undoTurn();
+  run.interrupted = false;
+  run.history.beginTurn();
+  const turn = new TurnScope(run, context, input, revision);
+  turn.services = createServices(turn);
+  void pumpSteers(turn);
+  try {
+    return await drive(turn);
+  } catch (error) {
+    return outcomeOfError(run, context, error);
+  } finally {
+    turn.end();
+    await turn.emitter.flush().catch(() => {});
+    if (context.signal.aborted) run.interrupted = true;
+  }
+}
+
+/** Waits until a start in this process is recorded, with the cancel that may have come with it. */
+async function admit(run: EngineRun, context: ProviderContext): Promise<void> {
+  await run.host.local(run.id.runId)?.admitted;
+  context.signal.throwIfAborted();
+  if (run.id.deadline !== undefined && run.id.deadline - run.config.clock.now() <= LEAST_TIME_MS) {
+    throw new RunFailure(FailureReason.DEADLINE_EXCEEDED, "the deadline has passed");
+  }
+}
+
+async function drive(turn: TurnScope): Promise<TurnOutcome> {
+  const { run } = turn;
+  const output = checkOutput(await run.track(callDriver(turn)));
+  await run.settleOwned();
+  await turn.emitter.flush();
+  turn.signal.throwIfAborted();
+  if (output.text !== "" && !turn.emitter.hasText) {
+    turn.emitter.push({ case: "outputTextDelta", value: { text: output.text, itemId: "" } });
+    await turn.emitter.flush();
+  }
+  if (run.failure !== undefined) return failed(run.failure.reason, run.failure.message);
+  keepHistory(turn, output);
+  const usage = output.usage === undefined ? {} : { usage: toUsageInit(output.usage) };
+  switch (output.status ?? "completed") {
+    case "completed":
+      return { ...(await complete(turn, output)), ...usage };
+    case "awaiting_input":
+      return {
+        status: "awaiting_input",
+        request: { key: `input-${turn.context.turn}`, title: output.text || "Input" },
+        ...usage,
+      };
+    case "cancelled":
+      return { status: "cancelled", ...usage };
+    default:
+      return { ...failed(toFailureReason(output), output.reason?.message ?? `the driver ${output.status}`), ...usage };
+  }
+}
+
+function callDriver(turn: TurnScope): Promise<HarnessDriverOutput> {
+  const { driver } = turn.run.config;
+  const { resume } = turn.context;
+  const request = toRequest(turn);
+  if (resume === undefined || driver.resume === undefined) return driver.start(request, turn.services);
+  const resumed: DriverResume = {
+    ...(resume.state === undefined ? {} : { state: resume.state }),
+    uncertainAnswers: resume.answers
+      .filter(({ delivered }) => delivered)
+      .map(({ key, approved }) => ({ key, approved })),
+  };
+  return driver.resume(request, turn.services, resumed);
+}
+
+function toRequest({ run: { id }, context, input }: TurnScope): HarnessRunRequest {
+  return {
+    input,
+    identity: { ...id.identity },
+    sessionId: id.sessionId,
+    runId: id.runId,
+    attemptId: id.attemptId,
+    rootRunId: id.rootRunId,
+    signal: context.signal,
+    grants: id.grants,
+    runMode: id.runMode,
+    ...(id.parentRunId === undefined ? {} : { parentRunId: id.parentRunId }),
+    ...(id.deadline === undefined ? {} : { deadline: id.deadline }),
+  };
+}
+
+/** A driver that says nothing of its history gets the input and its text remembered. */
+function keepHistory({ run, input }: TurnScope, { history, text }: HarnessDriverOutput): void {
+  if (history !== undefined) run.history.extendTo(history);
+  if (history !== undefined || run.history.grewThisTurn) return;
+  const messages: ChatMessage[] = [{ role: "user", content: input }];
+  if (text !== "") messages.push({ role: "assistant", content: text });
+  run.history.append(messages);
+}
+
+async function complete(turn: TurnScope, output: HarnessDriverOutput): Promise<TurnOutcome> {
+  const { run, context } = turn;
+  const evaluated = await evaluate(turn, output);
+  if ("status" in evaluated) return evaluated;
+  const { evaluation } = evaluated;
+  const accepted = evaluation === undefined || evaluation.action === CompletionAction.ACCEPT;
+  if (accepted) {
+    await listArtifacts(turn, output);
+    await run.commit();
+  }
+  context.signal.throwIfAborted();
+  const structured = output.structured === undefined ? {} : { structuredOutput: toJson(output.structured) ?? null };
+  return {
+    status: "succeeded",
+    finalOutput: output.text,
+    ...structured,
+    ...(evaluation === undefined ? {} : { evaluation }),
+  };
+}
+
+type Evaluated = { readonly evaluation: Evaluation | undefined } | Extract<TurnOutcome, { status: "failed" }>;
+
+async function evaluate(turn: TurnScope, { text, structured }: HarnessDriverOutput): Promise<Evaluated> {
+  const { run, revision } = turn;
+  const policy = run.config.completionPolicy;
+  if (policy === undefined) return { evaluation: undefined };
+  const decision = await policy.evaluate({ text, structured, revision }, turn.ctx);
+  const action = toCompletionAction(decision);
+  if (action === undefined) {
+    return failed(
+      FailureReason.PROVIDER_ERROR,
+      `the completion policy ${policy.id} said ${JSON.stringify(decision)}, which is no decision`,
+    );
+  }
+  if (decision.action === "revise") {
+    if (revision >= run.ledger.maxRevisions) {
+      return failed(
+        FailureReason.REVISION_LIMIT,
+        `the completion policy asks for more than ${run.ledger.maxRevisions} revision(s)`,
+      );
+    }
+    run.revising = { revision: revision + 1, instruction: decision.instruction };
+  }
+  return { evaluation: { action, reason: decision.reason ?? "", ...instruction(decision) } };
+}
+
+function instruction(decision: CompletionDecision): { readonly instruction?: string } {
+  if (decision.action === "revise") return { instruction: decision.instruction };
+  return decision.action === "await_input" ? { instruction: decision.question } : {};
+}
+
+async function listArtifacts(turn: TurnScope, { artifacts, text }: HarnessDriverOutput): Promise<void> {
+  const { run, context } = turn;
+  const { identity, sessionId } = run.id;
+  for (const { id, mimeType } of artifacts ?? []) {
+    await context.artifact({ id, name: id, mediaType: mimeType ?? "application/json" });
+  }
+  const sizeBytes = Buffer.byteLength(text);
+  if (sizeBytes <= LONG_TEXT_BYTES) return;
+  const id = run.config.artifacts.put(identity, sessionId, text);
+  await context.artifact({ id, name: "final-output.txt", mediaType: "text/plain", sizeBytes: BigInt(sizeBytes) });
+}
+
+/** What a turn comes to that threw. */
+function outcomeOfError(run: EngineRun, context: ProviderContext, error: unknown): TurnOutcome {
+  if (context.signal.aborted) return { status: "cancelled" };
+  if (run.failure !== undefined) return failed(run.failure.reason, run.failure.message);
+  if (error instanceof RunFailure) return failed(error.reason, error.message);
+  if (error instanceof HarnessBudgetError) return failed(FailureReason.BUDGET_EXHAUSTED, error.message);
+  if (isHarnessError(error, ErrorReason.CONVERSATION_CONFLICT))
+    return failed(FailureReason.CONVERSATION_CONFLICT, error.message);
+  return failed(FailureReason.PROVIDER_ERROR, messageOf(error));
+}
+
+function failed(reason: FailureReason, message: string): Extract<TurnOutcome, { status: "failed" }> {
+  return { status: "failed", reason, message };
+}

@@ -1,0 +1,177 @@
+import { decideApproval } from "./approval-requests.js";
+import { canonicalJson } from "./canonical-json.js";
+import { toValue } from "./contract-values.js";
+import { HarnessDenialError, messageOf, RunFailure } from "./errors.js";
+import { type ToolCall, toJson } from "./message.js";
+import { nameOf } from "./model-call.js";
+import { decideCall, type PolicyDecision } from "./policy.js";
+import type { RunContext } from "./run-context.js";
+import type { ToolCallResult, ToolDef, ToolDenial, ToolEffect } from "./tool.js";
+import { checkArguments } from "./tool-schema.js";
+import type { TurnScope } from "./turn-scope.js";
+
+/** What a call does once it may. */
+interface Target {
+  readonly effect?: ToolEffect;
+  readonly requiresApproval?: ToolDef["requiresApproval"];
+  /** Whether the current step's choice of tools holds for it. */
+  readonly stepped: boolean;
+  run(args: Record<string, unknown>, ctx: RunContext): unknown;
+}
+
+/** What became of a call. */
+type Outcome =
+  | { readonly kind: "ran"; readonly value: unknown }
+  | { readonly kind: "failed"; readonly error: unknown }
+  | { readonly kind: "denied"; readonly denial: ToolDenial; readonly reason: string };
+
+/** An output that is longer than this as JSON is not in the log whole, in characters. */
+const MAX_LOGGED_CHARS = 65_536;
+const KEPT_CHARS = 4_096;
+
+/** `services.dispatch`. */
+export async function dispatch(turn: TurnScope, call: ToolCall): Promise<ToolCallResult> {
+  turn.check();
+  await turn.emitter.room();
+  const tool = turn.run.tools.find(({ name }) => name === call.name);
+  const outcome = await perform(turn, call, async () => {
+    if (tool === undefined) return { problem: `there is no tool ${JSON.stringify(call.name)}` };
+    const checked = await checkArguments(tool, call.arguments);
+    return "problem" in checked ? checked : { args: checked.args, target: { ...bindTool(tool), stepped: true } };
+  });
+  return toResult(call, outcome);
+}
+
+/** `services.dispatchEffect`. */
+export async function dispatchEffect<T>(
+  turn: TurnScope,
+  name: string,
+  args: Record<string, unknown>,
+  execute: (args: Record<string, unknown>, ctx: RunContext) => Promise<T>,
+): Promise<T> {
+  turn.check();
+  await turn.emitter.room();
+  const call: ToolCall = {
+    id: `effect-${turn.run.id.attemptId}-${turn.run.ledger.toolCalls + 1}`,
+    name,
+    arguments: args,
+  };
+  const outcome = await perform(turn, call, async () => ({ args, target: { stepped: false, run: execute } }));
+  if (outcome.kind === "denied") throw new HarnessDenialError(name, outcome.denial, outcome.reason);
+  if (outcome.kind === "failed") throw outcome.error;
+  return outcome.value as T;
+}
+
+/** `services.observeTool`. */
+export async function observeTool(turn: TurnScope, result: ToolCallResult): Promise<void> {
+  turn.checkOpen();
+  await turn.emitter.room();
+  const { toolCallId, toolName } = result;
+  turn.run.spans
+    .tool({ toolName })
+    .end("tool.result", { toolName, ...(result.denial === undefined ? {} : { denial: result.denial }) });
+  turn.emitter.push({ case: "toolCallStarted", value: { toolCallId, name: toolName } });
+  turn.emitter.push(completed(result));
+}
+
+type Found = { readonly problem: string } | { readonly args: Record<string, unknown>; readonly target: Target };
+
+/** One attempt: logged, counted and decided once, then made or not. */
+async function perform(turn: TurnScope, call: ToolCall, find: () => Promise<Found>): Promise<Outcome> {
+  const { run, emitter } = turn;
+  const within = run.ledger.countToolCall();
+  const span = run.spans.tool({ toolName: call.name });
+  emitter.push({
+    case: "toolCallStarted",
+    value: { toolCallId: call.id, name: call.name, input: toValue(clipped(call.arguments)) },
+  });
+  const outcome = await run.track(attempt(turn, call, within, find));
+  if (outcome.kind === "failed") span.end("tool.error", { toolName: call.name, errorName: nameOf(outcome.error) });
+  else
+    span.end("tool.result", { toolName: call.name, ...(outcome.kind === "denied" ? { denial: outcome.denial } : {}) });
+  emitter.push(completed(toResult(call, outcome)));
+  return outcome;
+}
+
+async function attempt(turn: TurnScope, call: ToolCall, within: boolean, find: () => Promise<Found>): Promise<Outcome> {
+  const found = await find();
+  const granted = turn.run.id.grants.toolIds.includes(call.name);
+  if ("problem" in found && granted) return { kind: "failed", error: new TypeError(found.problem) };
+  const target: Target = "problem" in found ? { stepped: true, run: () => undefined } : found.target;
+  const reviewed = canonicalJson(call.arguments);
+  const decision = await decide(turn, call, within, target);
+  if (decision.action === "deny") return denied("policy", decision.reason);
+  const approval = await turn.guard(() => decideApproval(turn, call, decision, target.requiresApproval));
+  if (approval !== undefined) return denied(approval.denial, approval.reason);
+  if (canonicalJson(call.arguments) !== reviewed)
+    return denied("policy", "the arguments changed after they were reviewed");
+  if ("problem" in found) return denied("policy", found.problem);
+  return await make(turn, target, found.args);
+}
+
+function decide(turn: TurnScope, call: ToolCall, within: boolean, target: Target): Promise<PolicyDecision> {
+  const { run } = turn;
+  return decideCall({
+    call,
+    ctx: turn.ctx,
+    grants: run.id.grants,
+    revision: turn.revision,
+    allowRevisionEffects: run.config.allowRevisionEffects,
+    count: () => within,
+    policy: run.config.executionPolicy,
+    ...(target.stepped && turn.active !== undefined ? { active: turn.active } : {}),
+    ...(target.effect === undefined ? {} : { effect: target.effect }),
+  });
+}
+
+async function make(turn: TurnScope, target: Target, args: Record<string, unknown>): Promise<Outcome> {
+  await turn.emitter.flush();
+  if (turn.signal.aborted) return denied("cancelled", "the turn was ended");
+  try {
+    return { kind: "ran", value: await target.run(structuredClone(args), turn.ctx) };
+  } catch (error) {
+    if (error instanceof RunFailure) turn.run.fail(error);
+    return { kind: "failed", error };
+  }
+}
+
+function bindTool(tool: ToolDef): Omit<Target, "stepped"> {
+  return {
+    run: (args, ctx) => tool.execute(args, ctx),
+    ...(tool.effect === undefined ? {} : { effect: tool.effect }),
+    ...(tool.requiresApproval === undefined ? {} : { requiresApproval: tool.requiresApproval }),
+  };
+}
+
+function denied(denial: ToolDenial, reason = "the policy denies it"): Outcome {
+  return { kind: "denied", denial, reason };
+}
+
+function toResult({ id, name }: ToolCall, outcome: Outcome): ToolCallResult {
+  const call = { toolCallId: id, toolName: name };
+  if (outcome.kind === "ran") return { ...call, result: outcome.value };
+  if (outcome.kind === "failed") return { ...call, error: messageOf(outcome.error) };
+  return { ...call, error: outcome.reason, denial: outcome.denial };
+}
+
+function completed({ toolCallId, toolName, result, error, denial }: ToolCallResult) {
+  return {
+    case: "toolCallCompleted" as const,
+    value: {
+      toolCallId,
+      name: toolName,
+      ...(result === undefined ? {} : { output: toValue(clipped(result)) }),
+      error: (error ?? "").slice(0, KEPT_CHARS),
+      denied: denial !== undefined,
+    },
+  };
+}
+
+/** A value as it goes into the log: what is too long is there in part. */
+export function clipped(value: unknown): unknown {
+  const json = toJson(value);
+  const text = JSON.stringify(json ?? null);
+  return text.length <= MAX_LOGGED_CHARS
+    ? json
+    : { truncated: true, characters: text.length, beginning: text.slice(0, KEPT_CHARS) };
+}

@@ -1,0 +1,106 @@
+import { invalid } from "../core/errors.js";
+import { toProviderEvent } from "./emission.js";
+import type { HarnessEventPayload } from "./event.js";
+import { sessionKey } from "./identity.js";
+import { callControlModel, callModel, streamModel } from "./model-calls.js";
+import type { ScopedResource } from "./resource.js";
+import type { HarnessExecutionServices } from "./services.js";
+import { dispatch, dispatchEffect, observeTool } from "./tool-calls.js";
+import type { TurnScope } from "./turn-scope.js";
+
+/** Makes the services of one turn. Every operation checks first whether the run may go on. */
+export function createServices(turn: TurnScope): HarnessExecutionServices {
+  const { run, ctx } = turn;
+  const { config, id } = run;
+  const { definition, approvalManager } = config;
+  return {
+    ctx,
+    signal: turn.signal,
+    executionPolicy: config.executionPolicy,
+    state: run.state,
+    sessionKey: sessionKey(id.identity, id.sessionId),
+    ...(approvalManager === undefined ? {} : { approvalManager }),
+    ...(definition === undefined ? {} : { definitionId: definition.id, agentConfiguration: agentConfiguration(turn) }),
+    get tools() {
+      return run.tools;
+    },
+    get history() {
+      return run.history.copy();
+    },
+    model: (provider, messages, options, context) => callModel(turn, provider, messages, options, context),
+    streamModel: (provider, messages, options, context) => streamModel(turn, provider, messages, options, context),
+    controlModel: (role, messages, options) => callControlModel(turn, role, messages, options),
+    dispatch: (call) => dispatch(turn, call),
+    dispatchEffect: (name, args, execute) => dispatchEffect(turn, name, args, execute),
+    observeTool: async (result, context) => {
+      turn.contextOf(context);
+      await observeTool(turn, result);
+    },
+    runOwned: async (operation) => {
+      turn.checkOpen();
+      return await turn.own(operation);
+    },
+    recordConversation: (executionId, messages) => {
+      turn.checkOpen();
+      run.keepConversation(executionId, messages);
+    },
+    append: (messages) => {
+      turn.checkOpen();
+      run.history.append(messages);
+    },
+    emit: (payload: HarnessEventPayload) => {
+      turn.checkOpen();
+      turn.emitter.push(toProviderEvent(payload));
+    },
+    takeInput: () => {
+      turn.checkOpen();
+      const input = run.steers.shift();
+      return input === undefined ? undefined : { input, mode: "steer" };
+    },
+    resource: (name, scope, initialize) => acquire(turn, name, scope, initialize),
+    putArtifact: (value) => {
+      turn.checkOpen();
+      return config.artifacts.put(id.identity, id.sessionId, value);
+    },
+    getArtifact: (artifactId) => {
+      turn.checkOpen();
+      return config.artifacts.get(id.identity, id.sessionId, artifactId);
+    },
+    saveResumeState: (state) => {
+      turn.checkOpen();
+      turn.context.saveResumeState(state);
+    },
+  };
+}
+
+function agentConfiguration({ run: { config } }: TurnScope) {
+  return {
+    defaults: config.definition?.defaults ?? {},
+    limits: config.definition?.limits ?? {},
+    projectRoot: config.projectRoot,
+  };
+}
+
+async function acquire<T>(
+  turn: TurnScope,
+  name: string,
+  scope: "host" | "session" | "run",
+  initialize: () => Promise<ScopedResource<T>>,
+): Promise<T> {
+  turn.checkOpen();
+  const { config, id, resources } = turn.run;
+  switch (scope) {
+    case "run":
+      return await resources.acquire(name, initialize);
+    case "session":
+      return await config.resources.acquire(
+        { kind: "session", identity: id.identity, sessionId: id.sessionId },
+        name,
+        initialize,
+      );
+    case "host":
+      return await config.resources.acquire({ kind: "host" }, name, initialize);
+    default:
+      throw invalid("scope", `${JSON.stringify(scope)} is not a scope; it must be host, session or run`);
+  }
+}

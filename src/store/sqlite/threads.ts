@@ -1,0 +1,28 @@
+import { Worker } from "node:worker_threads";
+import type { FileSettings } from "./messages.js";
+
+/** Whether this module runs from its source: then so do the threads. */
+const FROM_SOURCE = import.meta.url.endsWith(".ts");
+
+/** Lets a thread that runs from TypeScript find `x.ts` where it imports `x.js`. */
+const FIND_SOURCE = `import { registerHooks } from "node:module";
+registerHooks({
+  resolve(specifier, context, next) {
+    try { return next(specifier, context); }
+    catch (error) {
+      if (!specifier.startsWith(".") || !specifier.endsWith(".js")) throw error;
+      return next(specifier.slice(0, -3) + ".ts", context);
+    }
+  },
+});`;
+
+/** Starts one of a store's two threads. Its module must not import the contract, nor anything with an enum. */
+export function startThread(name: "writer" | "reader", settings: FileSettings): Worker {
+  const module = new URL(`./${name}.${FROM_SOURCE ? "ts" : "js"}`, import.meta.url);
+  const hook = `data:text/javascript,${encodeURIComponent(FIND_SOURCE)}`;
+  return new Worker(module, {
+    name: `sqlite-${name}`,
+    workerData: settings,
+    execArgv: FROM_SOURCE ? ["--disable-warning=ExperimentalWarning", "--import", hook] : [],
+  });
+}
