@@ -35,8 +35,9 @@ export async function serve(options: ConfigOptions, version: string): Promise<nu
   const { config } = await configOf(options);
   const log = createLog(mustHave(config.log));
   const serving = await start(config, version, log);
+  const asked = nextSignal();
   process.stdout.write(banner(serving, config, version));
-  const signal = await nextSignal();
+  const signal = await asked;
   log.info({ signal }, "draining");
   void nextSignal().then(() => process.exit(EXIT.failed));
   await drain(serving, durationMs(mustHave(mustHave(config.server).drainGrace)));
