@@ -75,9 +75,9 @@ export class MemoryTenant {
 
   createConversation(conversation: ConversationRow, idempotency: IdempotencyRecord | undefined): void {
     this.#checkIdempotency(idempotency);
-    const id = conversation.conversationId;
-    if (this.conversations.has(id)) throw alreadyThere("a conversation", id);
+    this.#checkConversation(conversation);
     if (idempotency !== undefined) this.idempotency.set(idempotency.scope, idempotency);
+    const id = conversation.conversationId;
     const row = { ...conversation, id };
     this.conversations.set(id, row);
     this.conversationOrder.add(row);
@@ -91,6 +91,12 @@ export class MemoryTenant {
     const conflicts = write.create === undefined ? found?.lastSequence !== write.expected : found !== undefined;
     if (conflicts) throw sequenceConflict(write.key, write.expected, found?.lastSequence);
     checkArtifacts(found, write.side?.artifacts ?? []);
+    this.#checkConversation(write.create?.newConversation);
+  }
+
+  #checkConversation(conversation: ConversationRow | undefined): void {
+    const id = conversation?.conversationId;
+    if (id !== undefined && this.conversations.has(id)) throw alreadyThere("a conversation", id);
   }
 
   #checkIdempotency(idempotency: IdempotencyRecord | undefined): void {

@@ -1,3 +1,4 @@
+import { isTerminal } from "../core/lifecycle.js";
 import type {
   ActionQuery,
   AnswerRow,
@@ -20,7 +21,6 @@ import { isFence, type MemoryExecution, MemoryTenant, toStoredExecution } from "
 import { takePage } from "./page.js";
 import { parsePageToken, toPage } from "./page-token.js";
 import { checkAppend, storeClosed } from "./refusals.js";
-import { isTerminal } from "./terminal.js";
 
 /**
  * Opens a store in this process's memory: for tests and for runtimes that are

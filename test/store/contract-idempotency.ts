@@ -112,4 +112,15 @@ export function describeIdempotency(open: OpenStore): void {
     );
     expect(await store().getConversation(key.tenantId, refused.conversationId)).toBeUndefined();
   });
+  test("an execution whose new conversation is there already is not made", async () => {
+    const key = newKey();
+    const newConversation = conversation(key.tenantId);
+    await store().createConversation(newConversation);
+    const idempotency = { scope: "start/k", digest: "d", resourceId: key.executionId };
+    await expect(store().append(creation(key, { newConversation }, { idempotency }))).rejects.toMatchObject({
+      reason: ErrorReason.SEQUENCE_CONFLICT,
+    });
+    expect(await store().getExecution(key)).toBeUndefined();
+    expect(await store().findIdempotent(key.tenantId, "start/k")).toBeUndefined();
+  });
 }

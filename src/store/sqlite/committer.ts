@@ -1,5 +1,6 @@
 import type { Database } from "better-sqlite3";
 import type { ConversationRow, ExecutionKey, ExecutionRow, IdempotencyRecord, StartRecord } from "../../core/store.js";
+import { ConversationWriter } from "./conversation-writer.js";
 import { isFileFault, toFailure } from "./file-errors.js";
 import { type Head, Heads } from "./heads.js";
 import { LogWriter } from "./log-writer.js";
@@ -23,6 +24,7 @@ export class Committer {
   readonly #owners = new Owners();
   readonly #log: LogWriter;
   readonly #side: SideWriter;
+  readonly #conversations: ConversationWriter;
   readonly #trimmer: Trimmer;
   readonly #statements;
   /** Called for each execution that a commit wrote to. */
@@ -35,6 +37,7 @@ export class Committer {
     this.#heads = new Heads(db);
     this.#log = new LogWriter(db);
     this.#side = new SideWriter(db);
+    this.#conversations = new ConversationWriter(db);
     this.#trimmer = new Trimmer(db);
     this.#statements = prepare(db);
   }
@@ -98,7 +101,7 @@ export class Committer {
     const refusal = this.#judge(write, found);
     if (refusal !== undefined) return refusal;
     const head = found ?? this.#create(write, terminal);
-    this.#takeScope(write.key.tenantId, write.idempotency);
+    this.#conversations.take(write.key.tenantId, write.idempotency);
     this.#log.add(head, operation);
     if (write.side !== undefined) this.#side.write(head.execution, write.key.tenantId, write.side);
     return undefined;
@@ -107,12 +110,13 @@ export class Committer {
   #judge(write: Write, found: Head | undefined): Refusal | undefined {
     const { key, fence, create, expected, side } = write;
     if (found !== undefined && fence !== undefined && !this.#isFence(found, fence)) return { kind: "fenced" };
-    const existing = this.#findScope(key.tenantId, write.idempotency);
-    if (existing !== undefined) return { kind: "taken", existing };
+    const taken = this.#judgeScope(key.tenantId, write.idempotency);
+    if (taken !== undefined) return taken;
     const conflicts = create === undefined ? found?.lastSequence !== expected : found !== undefined;
     if (conflicts) return { kind: "conflict", headSequence: found?.lastSequence };
     const artifactId = side && this.#side.takenArtifact(found?.execution, side);
-    return artifactId === undefined ? undefined : { kind: "exists", resource: "an artifact", id: artifactId };
+    if (artifactId !== undefined) return { kind: "exists", resource: "an artifact", id: artifactId };
+    return this.#judgeConversation(create?.newConversation);
   }
 
   #create(write: Write, terminal: boolean): Head {
@@ -120,6 +124,7 @@ export class Committer {
     if (create === undefined || row === undefined) throw new RangeError("not a write that creates");
     const execution = this.#insertExecution(write, create, row, terminal);
     this.#statements.insertStart.run(execution, create.bytes);
+    if (create.newConversation !== undefined) this.#conversations.insert(create.newConversation);
     for (const [name, value] of Object.entries(create.labels)) {
       this.#statements.insertExecutionLabel.run(
         key.tenantId,
@@ -159,25 +164,21 @@ export class Committer {
   }
 
   #createConversation(row: ConversationRow, idempotency: IdempotencyRecord | undefined): Refusal | undefined {
-    const { tenantId, conversationId, createTimeMs, labels, bytes } = row;
-    const existing = this.#findScope(tenantId, idempotency);
-    if (existing !== undefined) return { kind: "taken", existing };
-    if (this.#statements.hasConversation.get(tenantId, conversationId) === 1) {
-      return { kind: "exists", resource: "a conversation", id: conversationId };
-    }
-    this.#takeScope(tenantId, idempotency);
-    const { lastInsertRowid } = this.#statements.insertConversation.run(tenantId, conversationId, createTimeMs, bytes);
-    for (const [name, value] of Object.entries(labels)) {
-      this.#statements.insertConversationLabel.run(
-        tenantId,
-        name,
-        value,
-        createTimeMs,
-        conversationId,
-        Number(lastInsertRowid),
-      );
-    }
+    const refusal = this.#judgeScope(row.tenantId, idempotency) ?? this.#judgeConversation(row);
+    if (refusal !== undefined) return refusal;
+    this.#conversations.take(row.tenantId, idempotency);
+    this.#conversations.insert(row);
     return undefined;
+  }
+
+  #judgeScope(tenantId: string, idempotency: IdempotencyRecord | undefined): Refusal | undefined {
+    const existing = this.#conversations.taken(tenantId, idempotency);
+    return existing && { kind: "taken", existing };
+  }
+
+  #judgeConversation(row: ConversationRow | undefined): Refusal | undefined {
+    if (row === undefined || !this.#conversations.has(row)) return undefined;
+    return { kind: "exists", resource: "a conversation", id: row.conversationId };
   }
 
   #claim({ key, owner, nowMs, leaseUntilMs }: Claim): number | undefined {
@@ -207,19 +208,6 @@ export class Committer {
   #isFence({ execution, fence: current }: Head, fence: number): boolean {
     return current === fence && this.#owners.get(execution) !== undefined;
   }
-
-  #findScope(tenantId: string, idempotency: IdempotencyRecord | undefined): IdempotencyRecord | undefined {
-    if (idempotency === undefined) return undefined;
-    const { scope } = idempotency;
-    const found = this.#statements.findScope.get(tenantId, scope);
-    return found && { scope, digest: found.digest, resourceId: found.resource_id };
-  }
-
-  #takeScope(tenantId: string, idempotency: IdempotencyRecord | undefined): void {
-    if (idempotency === undefined) return;
-    const { scope, digest, resourceId } = idempotency;
-    this.#statements.insertScope.run(tenantId, scope, digest, resourceId);
-  }
 }
 
 function asOutcome(refusal: Refusal | undefined): Outcome {
@@ -242,21 +230,5 @@ function prepare(db: Database) {
        VALUES (?, ?, ?, ?, ?, ?)`,
     ),
     setFence: db.prepare("UPDATE executions SET fence = ? WHERE execution = ?"),
-    findScope: db.prepare<[string, string], { readonly digest: string; readonly resource_id: string }>(
-      "SELECT digest, resource_id FROM idempotency_records WHERE tenant_id = ? AND scope = ?",
-    ),
-    insertScope: db.prepare(
-      "INSERT INTO idempotency_records (tenant_id, scope, digest, resource_id) VALUES (?, ?, ?, ?)",
-    ),
-    hasConversation: db
-      .prepare<[string, string], number>("SELECT 1 FROM conversations WHERE tenant_id = ? AND conversation_id = ?")
-      .pluck(),
-    insertConversation: db.prepare(
-      "INSERT INTO conversations (tenant_id, conversation_id, create_time_ms, bytes) VALUES (?, ?, ?, ?)",
-    ),
-    insertConversationLabel: db.prepare(
-      `INSERT INTO conversation_labels (tenant_id, name, value, create_time_ms, conversation_id, conversation)
-       VALUES (?, ?, ?, ?, ?, ?)`,
-    ),
   };
 }

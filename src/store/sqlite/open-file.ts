@@ -1,8 +1,6 @@
 import {
-  accessSync,
   chmodSync,
   closeSync,
-  constants,
   existsSync,
   fsyncSync,
   mkdirSync,
@@ -39,7 +37,6 @@ export interface OpenFile {
 export function openFile(settings: FileSettings, nowMs: number): OpenFile {
   const { file } = settings;
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  accessSync(dirname(file), constants.W_OK);
   const lock = takeLock(file);
   try {
     if (!existsSync(file)) createFile(file, nowMs);
@@ -122,7 +119,8 @@ function syncFolder(folder: string): void {
 }
 
 function openExisting({ file, synchronous, maxBytes }: FileSettings): Database {
-  accessSync(file, constants.R_OK | constants.W_OK);
+  // SQLite would open a file that it may not write, and fail at the first write.
+  if (statSync(file).isFile()) closeSync(openSync(file, "r+"));
   const db = new Sqlite(file, { fileMustExist: true, timeout: BUSY_MS });
   try {
     if (db.pragma("application_id", { simple: true }) !== APPLICATION_ID) {

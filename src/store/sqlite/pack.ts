@@ -1,5 +1,5 @@
 import type { EventChunk } from "../../core/chunk.js";
-import type { Append, ExecutionKey, SideWrites } from "../../core/store.js";
+import type { Append, ConversationRow, ExecutionKey, SideWrites, StartRecord } from "../../core/store.js";
 import type { Operation } from "./messages.js";
 
 /** The first buffer of a batch; each further one is twice as large, up to the last. */
@@ -49,10 +49,19 @@ function packOperation(packer: Packer, operation: Operation): Operation {
   }
   if (operation.kind === "trim") return operation;
   if (operation.kind !== "conversation") return { ...operation, key: packKey(operation.key) };
-  const { tenantId, conversationId, createTimeMs, labels, bytes } = operation.conversation;
+  return { ...operation, conversation: packConversation(packer, operation.conversation) };
+}
+
+function packConversation(packer: Packer, row: ConversationRow): ConversationRow {
+  const { tenantId, conversationId, createTimeMs, labels, bytes } = row;
+  return { tenantId, conversationId, createTimeMs, labels: { ...labels }, bytes: packer.put(bytes) };
+}
+
+function packStart(packer: Packer, { newConversation, ...start }: StartRecord): StartRecord {
   return {
-    ...operation,
-    conversation: { tenantId, conversationId, createTimeMs, labels: { ...labels }, bytes: packer.put(bytes) },
+    ...packBytes(packer, start),
+    labels: { ...start.labels },
+    ...(newConversation !== undefined && { newConversation: packConversation(packer, newConversation) }),
   };
 }
 
@@ -64,7 +73,7 @@ function packWrite(packer: Packer, write: Omit<Append, "chunk">): Omit<Append, "
     lastSequence,
     updateTimeMs,
     ...(fence !== undefined && { fence }),
-    ...(create !== undefined && { create: packBytes(packer, { ...create, labels: { ...create.labels } }) }),
+    ...(create !== undefined && { create: packStart(packer, create) }),
     ...(row !== undefined && { row: packBytes(packer, row) }),
     ...(idempotency !== undefined && { idempotency }),
     ...(side !== undefined && { side: packSide(packer, side) }),

@@ -1,3 +1,4 @@
+import { isTerminal } from "../../core/lifecycle.js";
 import type {
   ActionQuery,
   AnswerRow,
@@ -19,7 +20,6 @@ import type { RawPage } from "../page.js";
 import { type ListName, parsePageToken, toPage } from "../page-token.js";
 import { checkAppend, storeClosed } from "../refusals.js";
 import { storedChunks } from "../stored-chunks.js";
-import { isTerminal } from "../terminal.js";
 import type {
   Operation,
   Query,

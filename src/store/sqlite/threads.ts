@@ -4,7 +4,7 @@ import type { FileSettings } from "./messages.js";
 /** Whether this module runs from its source: then so do the threads. */
 const FROM_SOURCE = import.meta.url.endsWith(".ts");
 
-/** Lets a thread that runs from TypeScript find `x.ts` where it imports `x.js`. */
+/** Lets TypeScript source find `x.ts` where it imports `x.js`. */
 const FIND_SOURCE = `import { registerHooks } from "node:module";
 registerHooks({
   resolve(specifier, context, next) {
@@ -16,13 +16,19 @@ registerHooks({
   },
 });`;
 
+/** Node's options for a thread or a process that runs this project from its source. */
+export const SOURCE_OPTIONS: readonly string[] = [
+  "--disable-warning=ExperimentalWarning",
+  "--import",
+  `data:text/javascript,${encodeURIComponent(FIND_SOURCE)}`,
+];
+
 /** Starts one of a store's two threads. Its module must not import the contract, nor anything with an enum. */
 export function startThread(name: "writer" | "reader", settings: FileSettings): Worker {
   const module = new URL(`./${name}.${FROM_SOURCE ? "ts" : "js"}`, import.meta.url);
-  const hook = `data:text/javascript,${encodeURIComponent(FIND_SOURCE)}`;
   return new Worker(module, {
     name: `sqlite-${name}`,
     workerData: settings,
-    execArgv: FROM_SOURCE ? ["--disable-warning=ExperimentalWarning", "--import", hook] : [],
+    execArgv: FROM_SOURCE ? [...SOURCE_OPTIONS] : [],
   });
 }
