@@ -4,6 +4,7 @@ import { Command, CommanderError } from "commander";
 import { EXIT } from "./cli-error.js";
 import { addClientCommands } from "./client-commands.js";
 import { reportError } from "./report-error.js";
+import { addServerCommands } from "./server-commands.js";
 
 const packageFile = new URL("../../../package.json", import.meta.url);
 
@@ -18,6 +19,7 @@ const program = new Command("harness")
   .version(packageVersion())
   .showHelpAfterError()
   .exitOverride();
+addServerCommands(program, packageVersion());
 addClientCommands(program);
 
 // A reader that has enough, such as `head`, closes the pipe: that is no fault.

@@ -1,4 +1,4 @@
-import type { ProviderManifest } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
+import type { Provider } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { DEFAULT_URL } from "../client-options.js";
 import { paint } from "../terminal/style.js";
 
@@ -8,7 +8,7 @@ export interface BannerFacts {
   readonly url: string;
   /** Where everything is kept, such as `sqlite in .harness`. */
   readonly keeps: string;
-  readonly providers: readonly { readonly manifest?: ProviderManifest; readonly available: boolean }[];
+  readonly providers: readonly Pick<Provider, "manifest" | "available">[];
   readonly authenticated: boolean;
 }
 

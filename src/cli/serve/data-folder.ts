@@ -1,8 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { ConfigError } from "../config/config-error.js";
 
-/** The database, in the data folder. */
-export const DATABASE_FILE = "harness.sqlite";
 /** The tokens, in the data folder. */
 export const TOKEN_FILE = "tokens.json";
 

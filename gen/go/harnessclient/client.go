@@ -1,0 +1,140 @@
+// Package harnessclient follows and commands executions of a harness runtime, whatever happens to the connection.
+// It is written by hand, over the generated clients beside it.
+package harnessclient
+
+import (
+	"context"
+	crand "crypto/rand"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
+	"google.golang.org/protobuf/proto"
+	v1 "harness-runtime.dev/gen/go/harnessruntime/v1"
+	"harness-runtime.dev/gen/go/harnessruntime/v1/harnessruntimev1connect"
+)
+
+// Client is a harness runtime, from afar: the contract's services, and how long to wait for them. The services'
+// own calls are made once and fail with *connect.Error; the methods of Client try again and fail with *Error.
+type Client struct {
+	Runtime       harnessruntimev1connect.RuntimeServiceClient
+	Conversations harnessruntimev1connect.ConversationServiceClient
+	Executions    harnessruntimev1connect.ExecutionServiceClient
+	Actions       harnessruntimev1connect.ActionServiceClient
+
+	HeartbeatInterval time.Duration // a stream silent for three of these is opened again: 10 s, as the server's
+	BaseDelay         time.Duration // the first wait is between 0 and this, each further one up to twice as long: 100 ms
+	MaxDelay          time.Duration // no wait is longer, unless the server asks for more: 5 s
+	CallTimeout       time.Duration // how long one try of a call may take: 30 s
+	CallGiveUp        time.Duration // a call is not tried again later than this: 10 s
+	StreamGiveUp      time.Duration // a stream fails once nothing has arrived for this long: 10 min
+}
+
+// New makes a client of a transport and interceptors of the caller's own.
+func New(client *connect.Client) *Client {
+	return &Client{
+		Runtime:           harnessruntimev1connect.NewRuntimeServiceClient(client),
+		Conversations:     harnessruntimev1connect.NewConversationServiceClient(client),
+		Executions:        harnessruntimev1connect.NewExecutionServiceClient(client),
+		Actions:           harnessruntimev1connect.NewActionServiceClient(client),
+		HeartbeatInterval: 10 * time.Second,
+		BaseDelay:         100 * time.Millisecond,
+		MaxDelay:          5 * time.Second,
+		CallTimeout:       30 * time.Second,
+		CallGiveUp:        10 * time.Second,
+		StreamGiveUp:      10 * time.Minute,
+	}
+}
+
+// Dial makes a client that speaks gRPC over HTTP/2 to baseURL, such as "http://127.0.0.1:4310", without TLS by prior
+// knowledge. token is the bearer token; "" sends none. It connects with the first call, and pings a connection that is
+// silent for 20 s.
+func Dial(baseURL, token string) *Client {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	ping := &http.HTTP2Config{SendPingTimeout: 20 * time.Second, PingTimeout: 15 * time.Second}
+	httpClient := &http.Client{Transport: &http.Transport{Protocols: protocols, HTTP2: ping}}
+	transport := connecthttp.NewTransport(httpClient, baseURL, connecthttp.WithGRPC())
+	return New(connect.NewClient(transport, bearer(token)))
+}
+
+func bearer(token string) connect.ClientInterceptor {
+	return func(next connect.ClientFunc) connect.ClientFunc {
+		return func(ctx context.Context, spec connect.Spec) (connect.ClientStream, error) {
+			if info, ok := connect.CallInfoForClientContext(ctx); ok && token != "" {
+				info.RequestHeader().Set("Authorization", "Bearer "+token)
+			}
+			return next(ctx, spec)
+		}
+	}
+}
+
+// Start starts an execution. A request without an idempotency key gets one, so that it is sent again safely.
+func (c *Client) Start(ctx context.Context, request *v1.StartExecutionRequest) (*v1.Execution, error) {
+	if request.IdempotencyKey == nil {
+		request = proto.CloneOf(request)
+		request.IdempotencyKey = new(crand.Text())
+	}
+	response, err := patiently(ctx, c, func(ctx context.Context) (*v1.StartExecutionResponse, error) {
+		return c.Executions.StartExecution(ctx, request)
+	})
+	return response.GetExecution(), err
+}
+
+// Send sends an input. A request without an idempotency key gets one, so that the input is accepted once.
+func (c *Client) Send(ctx context.Context, request *v1.SendInputRequest) (*v1.SendInputResponse, error) {
+	if request.IdempotencyKey == nil {
+		request = proto.CloneOf(request)
+		request.IdempotencyKey = new(crand.Text())
+	}
+	return patiently(ctx, c, func(ctx context.Context) (*v1.SendInputResponse, error) {
+		return c.Executions.SendInput(ctx, request)
+	})
+}
+
+// Respond answers an action and returns it, answered. Exactly one answer is ever accepted: ACTION_ALREADY_RESOLVED after
+// a failure of the network may speak of this very answer.
+func (c *Client) Respond(ctx context.Context, executionID, actionID string, answer *v1.ActionResponse) (*v1.ActionRequest, error) {
+	request := &v1.RespondActionRequest{ExecutionId: executionID, ActionId: actionID, Response: answer}
+	response, err := patiently(ctx, c, func(ctx context.Context) (*v1.RespondActionResponse, error) {
+		return c.Actions.RespondAction(ctx, request)
+	})
+	return response.GetAction(), err
+}
+
+// patiently makes a call that is safe to make twice, again and again while it fails in a way that may pass.
+func patiently[T any](ctx context.Context, c *Client, call func(context.Context) (T, error)) (T, error) {
+	deadline := time.Now().Add(c.CallGiveUp)
+	for failures := 1; ; failures++ {
+		try, cancel := context.WithTimeout(ctx, c.CallTimeout)
+		result, err := call(try)
+		cancel()
+		if err == nil {
+			return result, nil
+		}
+		if err := c.pause(ctx, failures, ErrorFrom(err), deadline); err != nil {
+			return result, err
+		}
+	}
+}
+
+// pause waits before the next try, or returns why there is none. The wait has full jitter, so that clients cut at the
+// same moment do not come back at the same moment.
+func (c *Client) pause(ctx context.Context, failures int, err error, deadline time.Time) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	delay := ErrorFrom(err).RetryAfter + rand.N(min(c.MaxDelay, c.BaseDelay<<min(failures-1, 20))+1)
+	if !IsRetryable(err) || time.Now().Add(delay).After(deadline) {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(delay):
+		return nil
+	}
+}

@@ -1,0 +1,100 @@
+package harnessclient
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connectproto"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	v1 "harness-runtime.dev/gen/go/harnessruntime/v1"
+)
+
+// Error is a call or a stream that failed, with what the server said of it in its error details.
+type Error struct {
+	Code       connect.Code
+	Reason     v1.ErrorReason                          // UNSPECIFIED when the failure is not the server's own
+	Message    string                                  // for people
+	Metadata   map[string]string                       // what the reason is about, with the contract's keys
+	Violations []*errdetails.BadRequest_FieldViolation // the fields at fault; only with VALIDATION_ERROR
+	RetryAfter time.Duration                           // how long the server asks to wait; 0 when it does not say
+	cause      error
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%v: %s", e.Code, e.Message)
+}
+
+func (e *Error) Unwrap() error { return e.cause }
+
+// ContiguityError says that the log that arrived is not the log: an event is missing, or the stream went backwards.
+type ContiguityError struct {
+	ExecutionID        string
+	Expected, Received int32
+}
+
+func (e *ContiguityError) Error() string {
+	return fmt.Sprintf("the log of %s is not contiguous: expected sequence %d, received %d", e.ExecutionID, e.Expected, e.Received)
+}
+
+// ErrorFrom decodes any error of a call; nil for nil.
+func ErrorFrom(err error) *Error {
+	if known, ok := errors.AsType[*Error](err); ok || err == nil {
+		return known
+	}
+	result := &Error{Code: connect.CodeOf(err), Message: err.Error(), cause: err}
+	failure, ok := errors.AsType[*connect.Error](err)
+	if !ok {
+		return result
+	}
+	result.Message = failure.Message()
+	for _, detail := range failure.Details() {
+		switch message, _ := connectproto.UnmarshalErrorDetail(detail); message := message.(type) {
+		case *errdetails.ErrorInfo:
+			if message.GetDomain() == "harnessruntime" {
+				result.Reason = v1.ErrorReason(v1.ErrorReason_value["ERROR_REASON_"+message.GetReason()])
+				result.Metadata = message.GetMetadata()
+			}
+		case *errdetails.BadRequest:
+			result.Violations = message.GetFieldViolations()
+		case *errdetails.RetryInfo:
+			result.RetryAfter = message.GetRetryDelay().AsDuration()
+		}
+	}
+	return result
+}
+
+// ReasonOf returns why the server refused; UNSPECIFIED when it did not say.
+func ReasonOf(err error) v1.ErrorReason {
+	if err == nil {
+		return v1.ErrorReason_ERROR_REASON_UNSPECIFIED
+	}
+	return ErrorFrom(err).Reason
+}
+
+// passing are the server's own reasons that go away by themselves.
+var passing = []v1.ErrorReason{
+	v1.ErrorReason_ERROR_REASON_SEQUENCE_CONFLICT, v1.ErrorReason_ERROR_REASON_STORE_UNAVAILABLE,
+	v1.ErrorReason_ERROR_REASON_SERVER_DRAINING, v1.ErrorReason_ERROR_REASON_RESUME_AFTER,
+}
+
+// lasting are the codes that stay the same however often one asks, when no reason says more.
+var lasting = []connect.Code{
+	connect.CodeUnimplemented, connect.CodeUnauthenticated, connect.CodePermissionDenied, connect.CodeNotFound,
+	connect.CodeAlreadyExists, connect.CodeFailedPrecondition, connect.CodeOutOfRange,
+}
+
+// IsRetryable says whether the same call may succeed later, provided that sending it twice is safe. What the server
+// refused is told by its reason; what has none came from the network or a proxy, where a cut shows as almost any code.
+func IsRetryable(err error) bool {
+	if _, ok := errors.AsType[*ContiguityError](err); ok || err == nil {
+		return false
+	}
+	failure := ErrorFrom(err)
+	if failure.Reason == v1.ErrorReason_ERROR_REASON_UNSPECIFIED {
+		return !slices.Contains(lasting, failure.Code)
+	}
+	return slices.Contains(passing, failure.Reason)
+}

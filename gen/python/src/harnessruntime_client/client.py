@@ -1,0 +1,123 @@
+"""The client for threads."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+import grpc
+from harnessruntime.v1.action_pb2 import ActionRequest, ActionResponse
+from harnessruntime.v1.action_service_pb2 import RespondActionRequest
+from harnessruntime.v1.action_service_pb2_grpc import ActionServiceStub
+from harnessruntime.v1.conversation_service_pb2_grpc import ConversationServiceStub
+from harnessruntime.v1.event_pb2 import Event
+from harnessruntime.v1.execution_commands_pb2 import SendInputRequest, SendInputResponse, StartExecutionRequest
+from harnessruntime.v1.execution_pb2 import Execution
+from harnessruntime.v1.execution_service_pb2_grpc import ExecutionServiceStub
+from harnessruntime.v1.runtime_service_pb2_grpc import RuntimeServiceStub
+
+from harnessruntime_client.errors import error_from
+from harnessruntime_client.log import Log, Patience, Waits, ended, silent, with_key
+
+_Request = TypeVar("_Request")
+_Response = TypeVar("_Response")
+
+
+class Client:
+    """A harness runtime, from afar.
+
+    The stubs' own calls are made once and raise `grpc.RpcError`; the methods of this class try again and raise
+    :class:`HarnessError`. `Client.dial` makes the channel as well.
+    """
+
+    def __init__(self, channel: grpc.Channel, token: str = "", waits: Waits = Waits()) -> None:
+        self.runtime = RuntimeServiceStub(channel)
+        self.conversations = ConversationServiceStub(channel)
+        self.executions = ExecutionServiceStub(channel)
+        self.actions = ActionServiceStub(channel)
+        self._channel, self._waits = channel, waits
+        self._headers = (("authorization", f"Bearer {token}"),) if token else ()
+
+    @classmethod
+    def dial(cls, target: str, token: str = "", waits: Waits = Waits()) -> "Client":
+        """Makes a client of `host:port` without TLS. Use it in a `with` statement."""
+        return cls(grpc.insecure_channel(target, options=waits.channel_options()), token, waits)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._channel.close()
+
+    def start(self, request: StartExecutionRequest) -> Execution:
+        """Starts an execution; it has an idempotency key, so that it is sent again safely."""
+        return self._call(self.executions.StartExecution, with_key(request)).execution
+
+    def send(self, request: SendInputRequest) -> SendInputResponse:
+        """Sends an input; it has an idempotency key, so that it is accepted once."""
+        return self._call(self.executions.SendInput, with_key(request))
+
+    def respond(self, execution_id: str, action_id: str, answer: ActionResponse) -> ActionRequest:
+        """Answers an action and returns it, answered.
+
+        Exactly one answer is ever accepted: ACTION_ALREADY_RESOLVED after a failure of the network may speak of this
+        very answer.
+        """
+        request = RespondActionRequest(execution_id=execution_id, action_id=action_id, response=answer)
+        return self._call(self.actions.RespondAction, request).action
+
+    def follow_events(
+        self, execution_id: str, after_sequence: int = 0, event_types: Sequence[str] = ()
+    ) -> Iterator[Event]:
+        """Yields an execution's events through the terminal one: each once, in order, none missing.
+
+        Ends when the execution is terminal and everything was shown. `event_types` are dotted; a `*` at the end matches
+        the rest. Raises `ContiguityError` when an event is missing, and `HarnessError` when the server refuses or
+        nothing has arrived for `stream_give_up`.
+        """
+        log, patience = Log(execution_id, after_sequence, event_types), Patience(self._waits, self._waits.stream_give_up)
+        while True:
+            failure = ended()
+            patience.opened()
+            stream = self.executions.WatchEvents(log.request(), metadata=self._headers)
+            watchdog = _Watchdog(3 * self._waits.heartbeat, stream.cancel)
+            try:
+                while (frame := watchdog.guard(lambda: next(stream, None))) is not None:
+                    patience.heard(len(frame.events) > 0)
+                    yield from log.take(frame)
+                    if log.over:
+                        return
+            except grpc.RpcError as error:
+                failure = silent() if watchdog.barked else error_from(error)
+            finally:
+                stream.cancel()
+            time.sleep(patience.delay(failure))
+
+    def _call(self, method: "grpc.UnaryUnaryMultiCallable[_Request, _Response]", request: _Request) -> _Response:
+        patience = Patience(self._waits, self._waits.call_give_up)
+        while True:
+            try:
+                return method(request, timeout=self._waits.call_timeout, metadata=self._headers)
+            except grpc.RpcError as error:
+                failure = error_from(error)
+            time.sleep(patience.delay(failure))
+
+
+class _Watchdog:
+    """Calls `bark` when what it guards takes longer than `limit` seconds."""
+
+    def __init__(self, limit: float, bark: Callable[[], object]) -> None:
+        self._limit, self._bark, self.barked = limit, bark, False
+
+    def guard(self, wait: Callable[[], _Response]) -> _Response:
+        timer = threading.Timer(self._limit, self._on_time)
+        timer.daemon = True
+        timer.start()
+        try:
+            return wait()
+        finally:
+            timer.cancel()
+
+    def _on_time(self) -> None:
+        self.barked = True
+        self._bark()

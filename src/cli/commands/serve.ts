@@ -1,0 +1,174 @@
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { durationMs } from "@bufbuild/protobuf/wkt";
+import {
+  AuthMode,
+  type Config,
+  type Server,
+  type Store as StoreConfig,
+  StoreKind,
+  Synchronous,
+  type Tls,
+} from "../../../gen/ts/harnessruntime/config/v1/config_pb.js";
+import { openRuntime } from "../../core/open-runtime.js";
+import type { Log } from "../../core/provider.js";
+import type { Runtime } from "../../core/runtime.js";
+import type { Store } from "../../core/store.js";
+import { type RunningServer, startServer } from "../../server/server.js";
+import { openTokens } from "../../server/tokens.js";
+import { CliError, EXIT } from "../cli-error.js";
+import { bannerText } from "../serve/banner.js";
+import { makeDataFolder, TOKEN_FILE } from "../serve/data-folder.js";
+import { createLog } from "../serve/log.js";
+import { openProviders } from "../serve/open-providers.js";
+import { type ConfigOptions, configOf } from "../server-options.js";
+
+/** What runs, and is ended in this order. */
+interface Serving {
+  readonly server: RunningServer;
+  readonly runtime: Runtime;
+  readonly store: Store;
+}
+
+/** Serves until SIGTERM or SIGINT, then drains; resolves with the number to end with. */
+export async function serve(options: ConfigOptions, version: string): Promise<number> {
+  const { config } = await configOf(options);
+  const log = createLog(mustHave(config.log));
+  const serving = await start(config, version, log);
+  const asked = nextSignal();
+  process.stdout.write(banner(serving, config, version));
+  const signal = await asked;
+  log.info({ signal }, "draining");
+  void nextSignal().then(() => process.exit(EXIT.failed));
+  await drain(serving, durationMs(mustHave(mustHave(config.server).drainGrace)));
+  log.info({}, "drained");
+  return EXIT.ok;
+}
+
+/** Opens everything; where a part fails, what is open already is closed again. */
+async function start(config: Config, version: string, log: Log): Promise<Serving> {
+  makeDataFolder(config.data);
+  const store = await openStore(mustHave(config.store), config.data);
+  const runtime = await orClose(openRuntimeOf(config, store, log), () => store.close());
+  const server = await orClose(listen(config, runtime, version, log), async () => {
+    await runtime.close(0);
+    await store.close();
+  });
+  return { server, runtime, store };
+}
+
+async function orClose<T>(opening: Promise<T>, close: () => Promise<void>): Promise<T> {
+  try {
+    return await opening;
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function openStore({ kind, synchronous }: StoreConfig, data: string): Promise<Store> {
+  if (kind === StoreKind.MEMORY) return (await import("../../store/memory.js")).openMemoryStore();
+  const { openSqliteStore } = await import("../../store/sqlite.js");
+  return openSqliteStore({ dataDir: data, synchronous: synchronous === Synchronous.NORMAL ? "normal" : "full" });
+}
+
+async function openRuntimeOf(
+  { data, runtime, providers, store: kept }: Config,
+  store: Store,
+  log: Log,
+): Promise<Runtime> {
+  const { recordActionValues, heartbeatInterval, maxOpenExecutions } = mustHave(runtime);
+  return openRuntime({
+    store,
+    log,
+    providers: await openProviders(mustHave(providers)),
+    dataDir: resolve(data),
+    recordActionValues,
+    retention: mustHave(kept).retention.map(({ keep, labels }) => ({ keepMs: durationMs(mustHave(keep)), labels })),
+    limits: { maxOpenExecutions, heartbeatIntervalMs: durationMs(mustHave(heartbeatInterval)) },
+  });
+}
+
+async function listen(
+  { server, auth, data }: Config,
+  runtime: Runtime,
+  version: string,
+  log: Log,
+): Promise<RunningServer> {
+  const settings = mustHave(server);
+  try {
+    return await startServer({
+      runtime,
+      version,
+      log,
+      host: settings.host,
+      port: settings.port,
+      allowInsecure: settings.allowInsecure,
+      allowedHosts: settings.allowedHosts,
+      corsOrigins: settings.allowedOrigins,
+      tls: settings.tls && readTls(settings.tls),
+      auth: auth?.mode === AuthMode.TOKENS ? openTokens(join(data, TOKEN_FILE)) : undefined,
+    });
+  } catch (error) {
+    throw listenError(error, settings);
+  }
+}
+
+function listenError(error: unknown, { host, port }: Server): unknown {
+  if (!(error instanceof Error && "code" in error)) return error;
+  if (error.code === "EADDRINUSE")
+    return new CliError(`port ${port} is in use; name another with --port, or 0 for a free one`);
+  if (error.code === "EADDRNOTAVAIL")
+    return new CliError(`${host} is no address of this machine; name another with --host`);
+  if (error.code === "EACCES")
+    return new CliError(`port ${port} may not be used by this user; name another with --port`);
+  return error;
+}
+
+function readTls({ certFile, keyFile }: Tls): { cert: Buffer; key: Buffer } {
+  return { cert: readPem("server.tls.cert_file", certFile), key: readPem("server.tls.key_file", keyFile) };
+}
+
+function readPem(key: string, file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new CliError(`${key}: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+function banner({ server, runtime, store }: Serving, { data, auth }: Config, version: string): string {
+  return bannerText({
+    version,
+    url: server.url,
+    keeps: store.durable ? `${store.kind} in ${data}` : "kept in memory only",
+    providers: runtime.listProviders(),
+    authenticated: auth?.mode === AuthMode.TOKENS,
+  });
+}
+
+async function nextSignal(): Promise<string> {
+  return new Promise((done) => {
+    const take = (signal: NodeJS.Signals): void => {
+      for (const name of SIGNALS) process.off(name, take);
+      done(signal);
+    };
+    for (const name of SIGNALS) process.on(name, take);
+  });
+}
+
+const SIGNALS = ["SIGTERM", "SIGINT"] as const;
+
+/** Refuses new work, ends streams, waits for what runs, and closes everything. */
+async function drain({ server, runtime, store }: Serving, graceMs: number): Promise<void> {
+  await server.drain();
+  await runtime.close(graceMs);
+  await server.close();
+  await store.close();
+}
+
+/** Sections are always there: the defaults name a value of each. */
+function mustHave<T>(section: T | undefined): T {
+  if (section === undefined) throw new TypeError("a section of the configuration has no defaults");
+  return section;
+}

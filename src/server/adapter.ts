@@ -1,0 +1,167 @@
+import { type ConnectRouter, createContextValues } from "@connectrpc/connect";
+import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
+import { ExecutionService } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
+import type { Log } from "../core/provider.js";
+import type { AccessPolicy, RequestSource } from "./access.js";
+import { refuseBidi } from "./bidi-refusal.js";
+import { transportedKey } from "./call.js";
+import { allowOrigin, answerPreflight } from "./cors.js";
+import type { NodeRequest, NodeResponse } from "./listener.js";
+import { limitBody } from "./request-body.js";
+import { respondText } from "./respond.js";
+import { discardRest, lingerAfterAnswer } from "./unread-body.js";
+
+type Handler = ConnectRouter["handlers"][number];
+
+/** Serves what is not an RPC, such as the console's files. Returns false where it has nothing under that path. */
+export type WebPages = (request: NodeRequest, response: NodeResponse) => boolean;
+
+export interface AdapterOptions {
+  readonly handlers: readonly Handler[];
+  readonly access: AccessPolicy;
+  readonly log: Log;
+  readonly pages: WebPages | undefined;
+  /** The largest request message of a method, in bytes. */
+  maxRequestBytes(handler: Handler): number;
+  nextErrorId(): string;
+}
+
+/** Between Node's HTTP servers and the RPC library. */
+export interface Adapter {
+  serve(request: NodeRequest, response: NodeResponse): void;
+  /** Resolves when no call is open, or after `timeoutMs`. */
+  idle(timeoutMs: number): Promise<void>;
+}
+
+/** Methods whose responses are sent as stored, so never compressed. */
+const UNCOMPRESSED: ReadonlySet<unknown> = new Set([
+  ExecutionService.method.watchEvents,
+  ExecutionService.method.attachExecution,
+]);
+
+export function createAdapter(options: AdapterOptions): Adapter {
+  const byPath = new Map(options.handlers.map((handler) => [handler.requestPath, handler]));
+  const open = new Set<NodeResponse>();
+  const whenIdle = new Set<() => void>();
+
+  const track = (response: NodeResponse): void => {
+    open.add(response);
+    // The RPC library's own promise may never settle; a response always closes.
+    response.once("close", () => {
+      open.delete(response);
+      if (open.size === 0) for (const tell of whenIdle) tell();
+    });
+  };
+  const call = (handler: Handler, request: NodeRequest, response: NodeResponse): void => {
+    track(response);
+    serveCall(handler, request, response, options).catch((error: unknown) => {
+      endFailed(error, handler, response, options);
+    });
+  };
+
+  return {
+    serve(request, response) {
+      // A connection that breaks is the client's affair; without a listener it would end the process.
+      request.on("error", () => undefined);
+      response.on("error", () => undefined);
+      const source = sourceOf(request);
+      allowOrigin(response, source, options.access);
+      if (answerPreflight(request, response, source, options.access)) return;
+      const handler = byPath.get(pathOf(request));
+      if (handler === undefined) servePage(request, response, source, options);
+      else if (handler.method.methodKind === "bidi_streaming" && request.httpVersionMajor === 1) {
+        refuseBidi(handler.method, request, response);
+      } else call(handler, request, response);
+    },
+    async idle(timeoutMs) {
+      if (open.size === 0) return;
+      await new Promise<void>((resolve) => {
+        const done = (): void => {
+          clearTimeout(timer);
+          whenIdle.delete(done);
+          resolve();
+        };
+        const timer = setTimeout(done, timeoutMs);
+        whenIdle.add(done);
+      });
+    },
+  };
+}
+
+async function serveCall(
+  handler: Handler,
+  request: NodeRequest,
+  response: NodeResponse,
+  { access, maxRequestBytes }: AdapterOptions,
+): Promise<void> {
+  const source = sourceOf(request);
+  const refusal = access.refuseHost(source) ?? access.refuseOrigin(source);
+  const contextValues = createContextValues().set(transportedKey, { response, refusal });
+  const universal = universalRequestFromNodeRequest(request, response, undefined, contextValues);
+  if (UNCOMPRESSED.has(handler.method)) {
+    universal.header.set("grpc-accept-encoding", "identity");
+    universal.header.set("connect-accept-encoding", "identity");
+  }
+  const bytes = universal.body as AsyncIterable<Uint8Array>;
+  const body = limitBody(bytes, maxRequestBytes(handler), isEnveloped(universal.header));
+  const answer = await handler({ ...universal, body });
+  if ("stream" in request || (await discardRest(request))) {
+    await universalResponseToNodeResponse(answer, response);
+    return;
+  }
+  const header = new Headers(answer.header);
+  header.set("connection", "close");
+  lingerAfterAnswer(request, request.socket);
+  await universalResponseToNodeResponse({ ...answer, header }, response);
+}
+
+/** Ends a call that the RPC library gave up on: mostly its client is gone, and nobody is left to tell. */
+function endFailed(
+  error: unknown,
+  handler: Handler,
+  response: NodeResponse,
+  { log, nextErrorId }: AdapterOptions,
+): void {
+  const rpc = handler.method.name;
+  const reason = error instanceof Error ? error.message : String(error);
+  if (response.headersSent || response.destroyed) {
+    log.debug({ rpc, error: reason }, "call broken off");
+    return;
+  }
+  const errorId = nextErrorId();
+  log.warn({ rpc, error: reason, error_id: errorId }, "request not understood");
+  respondText(response, 400, `the request is not valid; the server's log has it under ${errorId}`);
+}
+
+function servePage(request: NodeRequest, response: NodeResponse, source: RequestSource, options: AdapterOptions): void {
+  const refusal = options.access.refuseHost(source);
+  if (refusal !== undefined) respondText(response, 403, refusal);
+  else if (options.pages?.(request, response) !== true) {
+    respondText(response, 404, "nothing here: RPCs are at /PACKAGE.SERVICE/METHOD");
+  }
+}
+
+function sourceOf(request: NodeRequest): RequestSource {
+  const { headers, socket } = request;
+  return {
+    authority: "authority" in request && request.authority !== "" ? request.authority : headers.host,
+    encrypted: "encrypted" in socket,
+    origin: headers.origin,
+    fetchSite: one(headers["sec-fetch-site"]),
+  };
+}
+
+function one(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
+}
+
+function pathOf(request: NodeRequest): string {
+  const url = request.url ?? "";
+  const query = url.indexOf("?");
+  return query < 0 ? url : url.slice(0, query);
+}
+
+/** Every body but that of a Connect unary call is a row of envelopes. */
+function isEnveloped(header: Headers): boolean {
+  return /^application\/(?:grpc|connect\+)/i.test(header.get("content-type") ?? "");
+}

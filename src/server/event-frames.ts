@@ -1,0 +1,133 @@
+import { create, fromBinary } from "@bufbuild/protobuf";
+import { WireType } from "@bufbuild/protobuf/wire";
+import { AttachExecutionResponseSchema } from "../../gen/ts/harnessruntime/v1/attach_pb.js";
+import {
+  type ListEventsResponse,
+  ListEventsResponseSchema,
+  type WatchEventsResponse,
+  WatchEventsResponseSchema,
+} from "../../gen/ts/harnessruntime/v1/event_stream_pb.js";
+import { EVENTS_FIELD } from "../core/chunk.js";
+import type { WatchBatch } from "../core/runtime.js";
+
+/** The 5 bytes before each message of a gRPC, gRPC-Web or Connect stream: flags and length. */
+const ENVELOPE_BYTES = 5;
+/** The most bytes that a tag and a varint of 32 bits take, for fields up to 15 and above. */
+const MAX_FIELD_BYTES = 7;
+
+const watch = WatchEventsResponseSchema.field;
+const attachEvents = AttachExecutionResponseSchema.field.events.number;
+
+/** The frames of a batch, made once for all readers that share it. */
+interface Frames {
+  watch?: Uint8Array;
+  attach?: Uint8Array;
+}
+
+const framesOf = new WeakMap<WatchBatch, Frames>();
+
+/** Returns a batch as an enveloped WatchEventsResponse. Shared: do not change it. */
+export function watchFrame(batch: WatchBatch): Uint8Array {
+  const frames = sharedFrames(batch);
+  frames.watch ??= encodeFrame(batch, undefined);
+  return frames.watch;
+}
+
+/** Returns a batch as an enveloped AttachExecutionResponse. Shared: do not change it. */
+export function attachFrame(batch: WatchBatch): Uint8Array {
+  const frames = sharedFrames(batch);
+  frames.attach ??= encodeFrame(batch, attachEvents);
+  return frames.attach;
+}
+
+/** Returns an encoded message with its envelope. */
+export function envelope(message: Uint8Array): Uint8Array {
+  const frame = Buffer.allocUnsafe(ENVELOPE_BYTES + message.length);
+  writeEnvelope(frame, message.length);
+  frame.set(message, ENVELOPE_BYTES);
+  return frame;
+}
+
+/**
+ * Returns a batch as a message. Without `decode` its events stay encoded, in a
+ * field that only the binary form writes.
+ */
+export function watchMessage(batch: WatchBatch, decode: boolean): WatchEventsResponse {
+  const message = decode
+    ? fromBinary(WatchEventsResponseSchema, batch.bytes)
+    : keepEncoded(create(WatchEventsResponseSchema), batch.bytes);
+  message.nextAfterSequence = batch.nextAfterSequence;
+  message.headSequence = batch.headSequence;
+  message.state = batch.state;
+  return message;
+}
+
+/** Returns a batch as a page, as {@link watchMessage} does. */
+export function listMessage(batch: WatchBatch, decode: boolean): ListEventsResponse {
+  const message = decode
+    ? fromBinary(ListEventsResponseSchema, batch.bytes)
+    : keepEncoded(create(ListEventsResponseSchema), batch.bytes);
+  message.nextAfterSequence = batch.nextAfterSequence;
+  message.headSequence = batch.headSequence;
+  return message;
+}
+
+/** Gives `message` encoded events. They are a field like any other to the wire, whose first tag the writer adds. */
+function keepEncoded<T extends WatchEventsResponse | ListEventsResponse>(message: T, events: Uint8Array): T {
+  if (events.length > 0) {
+    message.$unknown = [{ no: EVENTS_FIELD, wireType: WireType.LengthDelimited, data: events.subarray(1) }];
+  }
+  return message;
+}
+
+function sharedFrames(batch: WatchBatch): Frames {
+  let frames = framesOf.get(batch);
+  if (frames === undefined) {
+    frames = {};
+    framesOf.set(batch, frames);
+  }
+  return frames;
+}
+
+/** Encodes a WatchEventsResponse, as the field `within` of another message where one is named. */
+function encodeFrame(batch: WatchBatch, within: number | undefined): Uint8Array {
+  const { bytes } = batch;
+  const frame = Buffer.allocUnsafe(ENVELOPE_BYTES + bytes.length + 4 * MAX_FIELD_BYTES);
+  const tail = Buffer.allocUnsafe(3 * MAX_FIELD_BYTES);
+  let tailBytes = writeField(tail, 0, watch.nextAfterSequence.number, batch.nextAfterSequence);
+  tailBytes = writeField(tail, tailBytes, watch.headSequence.number, batch.headSequence);
+  tailBytes = writeField(tail, tailBytes, watch.state.number, batch.state);
+  let at = ENVELOPE_BYTES;
+  if (within !== undefined) {
+    at = writeVarint(frame, at, (within << 3) | WireType.LengthDelimited);
+    at = writeVarint(frame, at, bytes.length + tailBytes);
+  }
+  frame.set(bytes, at);
+  at += bytes.length;
+  tail.copy(frame, at, 0, tailBytes);
+  at += tailBytes;
+  writeEnvelope(frame, at - ENVELOPE_BYTES);
+  return frame.subarray(0, at);
+}
+
+function writeEnvelope(frame: Buffer, messageBytes: number): void {
+  frame[0] = 0;
+  frame.writeUInt32BE(messageBytes, 1);
+}
+
+/** Writes a varint field, or nothing where it has its default; returns where it ends. */
+function writeField(target: Buffer, at: number, field: number, value: number): number {
+  if (value === 0) return at;
+  return writeVarint(target, writeVarint(target, at, (field << 3) | WireType.Varint), value);
+}
+
+function writeVarint(target: Buffer, at: number, value: number): number {
+  let offset = at;
+  let rest = value;
+  while (rest > 0x7f) {
+    target[offset++] = (rest & 0x7f) | 0x80;
+    rest >>>= 7;
+  }
+  target[offset++] = rest;
+  return offset;
+}

@@ -1,0 +1,79 @@
+import type { HandlerContext } from "@connectrpc/connect";
+import type {
+  ListEventsRequest,
+  ListEventsResponse,
+  WatchEventsRequest,
+  WatchEventsResponse,
+} from "../../gen/ts/harnessruntime/v1/event_stream_pb.js";
+import { toPageSize } from "../core/paging.js";
+import type { Runtime, WatchBatch, Watcher } from "../core/runtime.js";
+import { callerOf, readsJson } from "./call.js";
+import { type Drain, resumeAfter, serverDraining } from "./drain.js";
+import { listMessage, watchFrame, watchMessage } from "./event-frames.js";
+import type { OpenSideDoor } from "./side-door.js";
+
+/** WatchEvents: the first frame at once, then stored bytes as they are, until the last batch. */
+export async function* watchEvents(
+  runtime: Runtime,
+  request: WatchEventsRequest,
+  context: HandlerContext,
+  openDoor: OpenSideDoor,
+  drain: Drain,
+): AsyncGenerator<WatchEventsResponse> {
+  const { executionId, afterSequence, eventTypes, maxBatch, follow = true } = request;
+  const watcher = await runtime.watchEvents(callerOf(context), {
+    executionId,
+    afterSequence,
+    eventTypes,
+    maxBatch,
+    follow,
+  });
+  try {
+    const decode = readsJson(context);
+    let batch = await watcher.next(context.signal);
+    if (batch !== undefined) yield watchMessage(batch, decode);
+    const door = openDoor(context);
+    while (batch !== undefined && !batch.last) {
+      batch = await watcher.next(context.signal);
+      if (batch === undefined) break;
+      if (door === undefined) yield watchMessage(batch, decode);
+      else await door.write(watchFrame(batch));
+    }
+    if (batch === undefined) throw interruption(watcher, context.signal, drain);
+  } finally {
+    watcher.close();
+  }
+}
+
+/** ListEvents: one page of stored bytes as they are. */
+export async function listEvents(
+  runtime: Runtime,
+  request: ListEventsRequest,
+  context: HandlerContext,
+): Promise<ListEventsResponse> {
+  const { executionId, afterSequence, eventTypes, pageSize } = request;
+  const watcher = await runtime.watchEvents(callerOf(context), {
+    executionId,
+    afterSequence,
+    eventTypes,
+    maxBatch: toPageSize(pageSize),
+    follow: false,
+  });
+  try {
+    // Without a signal: it never waits, and a page is also read while the server goes away.
+    let batch: WatchBatch | undefined;
+    do {
+      batch = await watcher.next();
+      if (batch === undefined) throw serverDraining();
+    } while (batch.bytes.length === 0 && !batch.last);
+    return listMessage(batch, readsJson(context));
+  } finally {
+    watcher.close();
+  }
+}
+
+/** Why a stream ends before its last batch: the server goes away, or the caller did, or its deadline came. */
+export function interruption(watcher: Watcher, signal: AbortSignal, drain: Drain): unknown {
+  if (signal.aborted && !drain.signal.aborted) return signal.reason;
+  return resumeAfter(watcher.afterSequence);
+}

@@ -1,0 +1,70 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { HandlerContext } from "@connectrpc/connect";
+import { Health } from "../../gen/ts/grpc/health/v1/health_pb.js";
+import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { ExecutionService } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
+import { HarnessError } from "../core/errors.js";
+import { type Authenticator, type Identity, LOCAL } from "./auth.js";
+import { identityKey, transportedKey } from "./call.js";
+import { type Drain, serverDraining } from "./drain.js";
+import type { ErrorConverter } from "./errors.js";
+import type { MethodScope } from "./scopes.js";
+
+export interface GateOptions {
+  /** Unset: everybody is {@link LOCAL}. */
+  readonly authenticator: Authenticator | undefined;
+  readonly scopes: ReadonlyMap<DescMethod, MethodScope>;
+  readonly drain: Drain;
+  readonly errors: ErrorConverter;
+}
+
+/**
+ * Decides whether a call goes on before any of its body is read: by where it
+ * comes from, by who calls and what they may do, and by whether the server is
+ * going away.
+ */
+export function createGate(options: GateOptions): (context: HandlerContext) => Promise<void> {
+  return async (context) => {
+    try {
+      await admit(context, options);
+    } catch (error) {
+      throw options.errors.toRpcError(error, context.method.name);
+    }
+  };
+}
+
+async function admit(context: HandlerContext, { authenticator, scopes, drain }: GateOptions): Promise<void> {
+  const refusal = context.values.get(transportedKey)?.refusal;
+  if (refusal !== undefined) throw new HarnessError(ErrorReason.PERMISSION_DENIED, refusal);
+  const scope = scopes.get(context.method);
+  if (scope === "public") return;
+  const identity = authenticator === undefined ? LOCAL : await identify(context, authenticator);
+  if (scope === undefined || (scope !== "authenticated" && !identity.scopes.has(scope))) {
+    throw new HarnessError(
+      ErrorReason.PERMISSION_DENIED,
+      `${context.method.name} needs the scope ${scope ?? "that nobody has"}`,
+      { scope: scope ?? "" },
+    );
+  }
+  context.values.set(identityKey, identity);
+  if (drain.signal.aborted && lasts(context.method)) throw serverDraining();
+}
+
+async function identify(context: HandlerContext, authenticator: Authenticator): Promise<Identity> {
+  const authorization = context.requestHeader.get("authorization") ?? undefined;
+  const identity = await authenticator.authenticate({ authorization });
+  if (identity !== undefined) return identity;
+  context.responseHeader.set("www-authenticate", "Bearer");
+  throw new HarnessError(
+    ErrorReason.UNAUTHENTICATED,
+    authorization === undefined
+      ? "no credentials: send `authorization: Bearer TOKEN`"
+      : "the credentials are not valid, or no longer",
+  );
+}
+
+/** A call that would hold up a shutdown. */
+function lasts(method: DescMethod): boolean {
+  if (method.parent === Health) return false;
+  return method.methodKind !== "unary" || method === ExecutionService.method.waitExecution;
+}

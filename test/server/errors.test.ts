@@ -1,0 +1,89 @@
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../../gen/ts/google/rpc/error_details_pb.js";
+import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { ExecutionService } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
+import { HarnessError, type Reason } from "../../src/core/errors.js";
+import type { Log } from "../../src/core/provider.js";
+import { CODES, createErrorConverter, fromHarnessError } from "../../src/server/errors.js";
+import { WIRES } from "./support/clients.js";
+import { failure, infoOf, serve } from "./support/serve.js";
+
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
+const REASONS = Object.values(ErrorReason).filter((value): value is Reason => typeof value === "number" && value !== 0);
+
+describe("the error converter", () => {
+  test("every reason has a code and arrives as an ErrorInfo with its name", () => {
+    for (const reason of REASONS) {
+      const error = fromHarnessError(new HarnessError(reason, "a message", { key: "value" }));
+      expect(error.code).toBe(CODES[reason]);
+      expect(error.rawMessage).toBe("a message");
+      expect(error.findDetails(ErrorInfoSchema)[0]).toMatchObject({
+        reason: ErrorReason[reason],
+        domain: "harnessruntime",
+        metadata: { key: "value" },
+      });
+    }
+  });
+
+  test("violations and a back-off accompany it", () => {
+    const violations = [{ field: "mode", description: "must be set" }];
+    const error = fromHarnessError(
+      new HarnessError(ErrorReason.VALIDATION_ERROR, "mode", {}, { violations, retryMs: 1_500 }),
+    );
+    expect(error.findDetails(BadRequestSchema)[0]?.fieldViolations).toMatchObject(violations);
+    expect(error.findDetails(RetryInfoSchema)[0]?.retryDelay).toMatchObject({ seconds: 1n, nanos: 500_000_000 });
+  });
+
+  test("anything else is INTERNAL with an ID alone, and is logged under it", () => {
+    const logged: unknown[] = [];
+    const converter = createErrorConverter({ ...silent, error: (fields) => logged.push(fields) }, () => "id-1");
+    for (const bug of [new TypeError("secret"), "secret", new HarnessError(ErrorReason.INTERNAL, "secret")]) {
+      const error = converter.toRpcError(bug, "GetExecution");
+      expect(error.code).toBe(Code.Internal);
+      expect(error.rawMessage).not.toContain("secret");
+      expect(infoOf(error)).toEqual({ reason: "INTERNAL", metadata: { error_id: "id-1" } });
+    }
+    expect(logged).toMatchObject(Array.from({ length: 3 }, () => ({ error_id: "id-1", rpc: "GetExecution" })));
+    expect(JSON.stringify(logged[0])).toContain("secret");
+  });
+
+  test("the RPC library's own errors and an abort are not bugs", () => {
+    const converter = createErrorConverter(silent);
+    const own = new ConnectError("no", Code.InvalidArgument);
+    expect(converter.toRpcError(own, "")).toBe(own);
+    expect(converter.toRpcError(AbortSignal.abort().reason, "").code).toBe(Code.Canceled);
+  });
+
+  for (const wire of WIRES) {
+    test(`an error of any size arrives whole over ${wire.name}`, async () => {
+      const long = "ü".repeat(20_000);
+      const { fake, url } = await serve();
+      fake.runtime.getExecution = async () => {
+        throw new HarnessError(
+          ErrorReason.CAPABILITY_UNSUPPORTED,
+          long,
+          { capabilities: long, more: long },
+          {
+            violations: Array.from({ length: 300 }, () => ({ field: long, description: long })),
+          },
+        );
+      };
+      const client = createClient(ExecutionService, wire.connect(url));
+      const error = await failure(client.getExecution({ executionId: "x" }));
+      expect(error.code).toBe(Code.FailedPrecondition);
+      expect(infoOf(error).metadata["capabilities"]).toMatch(/^ü{500,}$/);
+      expect(error.findDetails(BadRequestSchema)[0]?.fieldViolations).toHaveLength(1);
+    });
+
+    test(`a request that breaks a rule is VALIDATION_ERROR with its fields over ${wire.name}`, async () => {
+      const { url } = await serve();
+      const client = createClient(ExecutionService, wire.connect(url));
+      const error = await failure(client.sendInput({ executionId: "", input: { attachments: [{}] } }));
+      expect(error.code).toBe(Code.InvalidArgument);
+      expect(infoOf(error).reason).toBe("VALIDATION_ERROR");
+      const fields = error.findDetails(BadRequestSchema)[0]?.fieldViolations.map(({ field }) => field);
+      expect(fields).toEqual(["execution_id", "input.attachments[0].media_type", "mode"]);
+    });
+  }
+});
