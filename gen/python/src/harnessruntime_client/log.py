@@ -40,10 +40,11 @@ class Waits:
         """Lets a channel reconnect as fast as this says, and notice within three heartbeats and a half that it is dead."""
         return [
             ("grpc.initial_reconnect_backoff_ms", int(self.base_delay * 1000)),
-            ("grpc.min_reconnect_backoff_ms", int(self.base_delay * 1000)),
             ("grpc.max_reconnect_backoff_ms", int(self.max_delay * 1000)),
             ("grpc.keepalive_time_ms", int(self.heartbeat * 2000)),
             ("grpc.keepalive_timeout_ms", int(self.heartbeat * 1500)),
+            # A keep-alive waits for a ping that is on its way already, which gRPC gives 60 s.
+            ("grpc.http2.ping_timeout_ms", int(self.heartbeat * 1500)),
         ]
 
 
