@@ -1,0 +1,206 @@
+import { describe, expect, test } from "vitest";
+import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import {
+  type ExecutionDriver,
+  HarnessError,
+  HarnessRuntime,
+  type HarnessRuntimeConfig,
+  type HarnessStartOptions,
+  HarnessUnsupportedError,
+} from "../../src/engine.js";
+import { driver, eventsOf, MAIN, model, NO_GRANTS, OPTIONS, runtimeOf, tool } from "./fixtures.js";
+
+function construct(config: Partial<HarnessRuntimeConfig>): () => HarnessRuntime {
+  return () => new HarnessRuntime({ driver: driver(() => "ok"), grants: NO_GRANTS, ...config });
+}
+
+function caught(act: () => unknown): unknown {
+  try {
+    act();
+  } catch (error) {
+    return error;
+  }
+  throw new Error("nothing was thrown");
+}
+
+function withCapabilities(
+  more: Partial<ExecutionDriver["capabilities"]>,
+  rest: Partial<ExecutionDriver> = {},
+): ExecutionDriver {
+  const made = driver(() => "ok", rest);
+  return { ...made, capabilities: { ...made.capabilities, ...more } };
+}
+
+describe("construction", () => {
+  test.each<[string, Partial<HarnessRuntimeConfig>]>([
+    ["no driver", { driver: undefined as never }],
+    ["an empty driver id", { driver: driver(() => "ok", { id: "" }) }],
+    ["a version that is no integer", { driver: driver(() => "ok", { version: 1.5 }) }],
+    ["a version of 0", { driver: driver(() => "ok", { version: 0 }) }],
+    ["a negative budget", { budgets: { maxTokens: -1 } }],
+    ["a budget that is no integer", { budgets: { maxModelCalls: 1.5 } }],
+    ["a budget that is no number", { budgets: { maxToolCalls: Number.NaN } }],
+    ["a granted model role with no binding", { grants: { toolIds: [], modelRoles: ["critic"] } }],
+    ["a binding with no model", { models: { critic: {} as never } }],
+    ["the same grant twice", { grants: { toolIds: ["a", "a"], modelRoles: [] } }],
+    ["a required tool that is not granted", { grants: { ...NO_GRANTS, requiredToolIds: ["a"] } }],
+    ["two tools of one name", { tools: [tool("a"), tool("a")] }],
+    ["a project root that is not absolute", { projectRoot: "somewhere" }],
+  ])("E02 construction fails with VALIDATION_ERROR for %s", (_what, config) => {
+    const error = caught(construct(config));
+    expect(error).toBeInstanceOf(HarnessError);
+    expect(error).toMatchObject({ reason: ErrorReason.VALIDATION_ERROR });
+  });
+
+  test.each<[string, string, Partial<HarnessRuntimeConfig>]>([
+    ["durable", "a driver that cannot resume", { driver: withCapabilities({ durable: true }) }],
+    [
+      "durable",
+      "a store that does not survive the process",
+      { driver: withCapabilities({ durable: true }, { resume: async () => ({ text: "" }) }) },
+    ],
+    ["replace", "a driver that cannot be interrupted", { driver: driver(() => "ok", { interruptible: false }) }],
+    [
+      "policyCoverage",
+      "grants and remote coverage",
+      { driver: withCapabilities({ policyCoverage: "remote" }), grants: MAIN },
+    ],
+    [
+      "policyCoverage",
+      "budgets and no coverage",
+      { driver: withCapabilities({ policyCoverage: "none" }), budgets: { maxTokens: 1 } },
+    ],
+    [
+      "controlledExecution",
+      "a policy and a driver that goes its own way",
+      {
+        driver: withCapabilities({ controlledExecution: false }),
+        executionPolicy: { decide: () => ({ action: "allow" }) },
+      },
+    ],
+    [
+      "controlledExecution",
+      "granted tools and a driver that goes its own way",
+      { driver: withCapabilities({ controlledExecution: false }), grants: { toolIds: ["a"], modelRoles: [] } },
+    ],
+  ])("E03 construction refuses %s with %s as unsupported", (operation, _what, config) => {
+    const error = caught(construct(config));
+    expect(error).toBeInstanceOf(HarnessUnsupportedError);
+    expect(error).toMatchObject({ code: "unsupported", operation });
+  });
+
+  test("E03 a driver without coverage runs where nothing has to be enforced", async () => {
+    const free = withCapabilities({ policyCoverage: "none", controlledExecution: false });
+    expect(await runtimeOf(free).run("hi", OPTIONS)).toMatchObject({ status: "completed", text: "ok" });
+  });
+
+  test("E04 changing the caller's objects after construction changes nothing", async () => {
+    const one = tool("one");
+    const tools = [one];
+    const grants = { toolIds: ["one"], modelRoles: ["main"] };
+    const main = model();
+    const models = { main: { provider: main } };
+    const budgets = { maxToolCalls: 5 };
+    const policy = { decide: () => ({ action: "allow" as const }) };
+    const made = driver(async (services) => {
+      const call = await services.dispatch({ id: "c1", name: "one", arguments: {} });
+      const response = await services.model(model(), []);
+      return `${call.result} ${response.message.content} ${services.tools.length}`;
+    });
+    const runtime = runtimeOf(made, { tools, grants, models, budgets, executionPolicy: policy });
+    tools.push(tool("two"));
+    grants.toolIds.length = 0;
+    grants.modelRoles.length = 0;
+    budgets.maxToolCalls = 0;
+    Object.assign(models, { main: { provider: model(() => Promise.reject(new Error("swapped"))) } });
+    Object.assign(one, { execute: () => "swapped" });
+    Object.assign(policy, { decide: () => ({ action: "deny" }) });
+    made.start = async () => ({ text: "swapped" });
+    expect(await runtime.run("hi", OPTIONS)).toMatchObject({ status: "completed", text: "one done fine 1" });
+  });
+});
+
+describe("start", () => {
+  const host = { toolIds: ["a", "b"], requiredToolIds: ["a"], modelRoles: ["main"] };
+
+  test.each<[string, Partial<HarnessStartOptions>]>([
+    ["an empty tenant", { identity: { tenantId: "", userId: "ada" } }],
+    ["an empty user", { identity: { tenantId: "acme", userId: "" } }],
+    ["an empty session", { sessionId: "" }],
+    ["an unknown run mode", { runMode: "dream" as never }],
+    ["a deadline that is not finite", { deadline: Number.POSITIVE_INFINITY }],
+    ["a tool beyond the host's grants", { grants: { toolIds: ["a", "z"], modelRoles: [] } }],
+    ["a model role beyond the host's grants", { grants: { toolIds: ["a"], modelRoles: ["critic"] } }],
+    ["the same tool twice", { grants: { toolIds: ["a", "a"], modelRoles: [] } }],
+    ["grants without a required tool", { grants: { toolIds: ["b"], modelRoles: [] } }],
+  ])("E05 start, run and stream throw at once for %s", (_what, wrong) => {
+    const runtime = runtimeOf(() => "never", { grants: host });
+    const options = { ...OPTIONS, ...wrong };
+    for (const begin of ["start", "run", "stream"] as const) {
+      expect(caught(() => runtime[begin]("hi", options))).toMatchObject({ reason: ErrorReason.VALIDATION_ERROR });
+    }
+  });
+
+  test("E05 start throws at once for an event capacity under 2 and for an input that is none", () => {
+    for (const eventCapacity of [1, 0, 2.5, Number.NaN]) {
+      const runtime = runtimeOf(() => "never", { eventCapacity });
+      expect(caught(() => runtime.start("hi", OPTIONS))).toMatchObject({ reason: ErrorReason.VALIDATION_ERROR });
+    }
+    const runtime = runtimeOf(() => "never");
+    for (const input of [undefined, 7, [{ type: "sound" }], [{ type: "image" }]]) {
+      expect(caught(() => runtime.start(input as never, OPTIONS))).toMatchObject({
+        reason: ErrorReason.VALIDATION_ERROR,
+      });
+    }
+  });
+
+  test("E06 a run begins at the call, and leaving an iterator cancels nothing", async () => {
+    const entered = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const runtime = runtimeOf(async () => {
+      entered.resolve();
+      await release.promise;
+      return "done";
+    });
+    const events = runtime.stream("hi", OPTIONS);
+    await entered.promise;
+    await events.next();
+    await events.return(undefined);
+    release.resolve();
+    const second = runtime.start("again", { ...OPTIONS, onConflict: "queue" });
+    expect((await second.result()).status).toBe("completed");
+  });
+
+  test("E07 rootRunId is the parent's root, else the run's own id", async () => {
+    const seen: string[] = [];
+    const runtime = runtimeOf(async (_services, request) => {
+      seen.push(`${request.runId === request.rootRunId} ${request.parentRunId ?? "none"}`);
+      if (request.input !== "parent") return request.rootRunId;
+      const child = await runtime.run("child", { ...OPTIONS, sessionId: "s2", parentRunId: request.runId });
+      return `${child.text === request.runId}`;
+    });
+    const handle = runtime.start("parent", OPTIONS);
+    expect((await handle.result()).text).toBe("true");
+    expect(seen).toEqual(["true none", `false ${handle.runId}`]);
+    const foreign = runtime.start("x", { ...OPTIONS, sessionId: "s3", parentRunId: "elsewhere", rootRunId: "origin" });
+    expect((await foreign.result()).text).toBe("origin");
+  });
+
+  test("E08 a cancel right after start means that the driver is never entered", async () => {
+    let entered = 0;
+    const runtime = runtimeOf(() => {
+      entered++;
+      return "entered";
+    });
+    const handles = Array.from({ length: 20 }, (_, index) =>
+      runtime.start("hi", { ...OPTIONS, sessionId: `s${index}` }),
+    );
+    for (const handle of handles) handle.cancel("changed my mind");
+    const aborted = runtime.start("hi", { ...OPTIONS, sessionId: "aborted", signal: AbortSignal.abort() });
+    for (const handle of [...handles, aborted]) {
+      expect((await handle.result()).status).toBe("cancelled");
+      expect((await eventsOf(handle)).at(-1)?.payload.type).toBe("run.terminal");
+    }
+    expect(entered).toBe(0);
+  });
+});

@@ -1,0 +1,94 @@
+import { describe, expect, test } from "vitest";
+import type { ChatMessage, HarnessRuntimeConfig, StepOverrides } from "../../src/engine.js";
+import { answer, model, runOnce, tool } from "./fixtures.js";
+
+const USER: ChatMessage = { role: "user", content: "hi" };
+const TOOLS = [tool("a"), tool("b")];
+const SHOWN = TOOLS.map(({ name, description }) => ({ name, description, parameters: {} }));
+
+async function step(overrides: StepOverrides, more: Partial<HarnessRuntimeConfig> = {}) {
+  const own = model();
+  const critic = model(() => answer("critic"));
+  const result = await runOnce(
+    async (services) => {
+      const response = await services.model(own, [USER], { tools: SHOWN });
+      const { denial } = await services.dispatch({ id: "c1", name: "b", arguments: {} });
+      return `${response.message.content} ${denial ?? "ran"}`;
+    },
+    {
+      tools: TOOLS,
+      grants: { toolIds: ["a", "b"], modelRoles: ["main", "critic"] },
+      models: { critic: { provider: critic } },
+      controller: { id: "c", prepareStep: () => overrides },
+      ...more,
+    },
+  );
+  return { result, calls: [...own.calls, ...critic.calls] };
+}
+
+describe("StepController", () => {
+  test("E83 it chooses role, tools and options for a step, and only active tools can be called", async () => {
+    const { result, calls } = await step({ modelRole: "critic", activeToolIds: ["a"], options: { temperature: 0 } });
+    expect(result).toMatchObject({ status: "completed", text: "critic policy" });
+    expect(calls[0]?.options).toMatchObject({ temperature: 0, tools: [{ name: "a" }] });
+  });
+
+  test("E84 prepareRun holds for every step, prepareStep goes before it, and steps are counted over the run", async () => {
+    const steps: number[] = [];
+    const own = model();
+    await runOnce(
+      async (services) => {
+        await services.model(own, [USER]);
+        await services.model(own, [USER]);
+        return "ok";
+      },
+      {
+        grants: { toolIds: [], modelRoles: ["main"] },
+        controller: {
+          id: "c",
+          prepareRun: () => ({ options: { temperature: 1, seed: 7 } }),
+          prepareStep: ({ index }) => {
+            steps.push(index);
+            return index === 1 ? { options: { temperature: 0 } } : undefined;
+          },
+        },
+      },
+    );
+    expect(steps).toEqual([0, 1]);
+    expect(own.calls.map(({ options }) => [options.temperature, options.seed])).toEqual([
+      [1, 7],
+      [0, 7],
+    ]);
+  });
+
+  test.each<[string, StepOverrides]>([
+    ["a role that is not granted", { modelRole: "boss" }],
+    ["a tool that is not granted", { activeToolIds: ["a", "z"] }],
+    ["a tool twice", { activeToolIds: ["a", "a"] }],
+  ])("E85 selecting %s fails the run with no provider call", async (_what, overrides) => {
+    const { result, calls } = await step(overrides);
+    expect(result).toMatchObject({ status: "failed", reason: { code: "execution_failed" } });
+    expect(calls).toEqual([]);
+  });
+
+  test("E86 dropping a required tool fails the run with no provider call", async () => {
+    const grants = { toolIds: ["a", "b"], requiredToolIds: ["b"], modelRoles: ["main", "critic"] };
+    const { result, calls } = await step({ activeToolIds: ["a"] }, { grants });
+    expect(result.status).toBe("failed");
+    expect(calls).toEqual([]);
+  });
+
+  test("E87 stop ends the run as stopped", async () => {
+    const { result, calls } = await step({ stop: { reason: "enough" } });
+    expect(result).toMatchObject({ status: "stopped", reason: { code: "policy_stopped", message: "enough" } });
+    expect(calls).toEqual([]);
+  });
+
+  test("E88 a controller that throws fails the run", async () => {
+    const { result } = await step(
+      {},
+      { controller: { id: "c", prepareStep: () => Promise.reject(new Error("lost")) } },
+    );
+    expect(result).toMatchObject({ status: "failed", reason: { message: expect.stringContaining("lost") } });
+  });
+});

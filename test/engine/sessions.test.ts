@@ -1,0 +1,132 @@
+import { describe, expect, test } from "vitest";
+import { createMemorySessions, type SessionSnapshot } from "../../src/engine.js";
+import { ADA, eventOf, OPTIONS, runOnce, runtimeOf, untilAborted } from "./fixtures.js";
+
+async function snapshotOf(
+  sessions: ReturnType<typeof createMemorySessions>,
+  sessionId = "s1",
+): Promise<SessionSnapshot> {
+  const lease = await sessions.acquire(ADA, sessionId);
+  const snapshot = await lease.read();
+  await lease.release();
+  return snapshot;
+}
+
+describe("sessions", () => {
+  test("E106 a second run of a session is refused with session_conflict, or waits where it is queued", async () => {
+    const release = Promise.withResolvers<void>();
+    const runtime = runtimeOf(async (services, { input }) => {
+      if (input === "first") await release.promise;
+      return `${input} after ${services.history.length}`;
+    });
+    const first = runtime.start("first", OPTIONS);
+    await eventOf(first, "run.started");
+    const refused = await runtime.run("second", OPTIONS);
+    expect(refused).toMatchObject({ status: "failed", reason: { code: "session_conflict" } });
+    const queued = runtime.start("third", { ...OPTIONS, onConflict: "queue" });
+    const waiting = runtime.start("fourth", { ...OPTIONS, onConflict: "queue" });
+    await eventOf(waiting, "run.started");
+    waiting.cancel();
+    expect((await waiting.result()).status).toBe("cancelled");
+    release.resolve();
+    expect((await first.result()).text).toBe("first after 0");
+    expect((await queued.result()).text).toBe("third after 2");
+  });
+
+  test("E107 the same session id of another user or tenant is another session", async () => {
+    const runtime = runtimeOf((services) => `${services.history.length}`);
+    const owners = [ADA, { ...ADA, userId: "bob" }, { ...ADA, tenantId: "other" }];
+    const runs = owners.map((identity) => runtime.run("hi", { ...OPTIONS, identity }));
+    expect((await Promise.all(runs)).map(({ text }) => text)).toEqual(["0", "0", "0"]);
+    expect((await runtime.run("hi", OPTIONS)).text).toBe("2");
+  });
+
+  test("E108 success commits history, conversations, state and the next revision", async () => {
+    const sessionStore = createMemorySessions();
+    const runtime = runtimeOf(
+      (services) => {
+        services.state["count"] = ((services.state["count"] as number | undefined) ?? 0) + 1;
+        services.recordConversation("helper", [{ role: "user", content: "sub" }]);
+        return "fine";
+      },
+      { sessionStore },
+    );
+    await runtime.run("one", OPTIONS);
+    await runtime.run("two", OPTIONS);
+    expect(await snapshotOf(sessionStore)).toEqual({
+      history: [
+        { role: "user", content: "one" },
+        { role: "assistant", content: "fine" },
+        { role: "user", content: "two" },
+        { role: "assistant", content: "fine" },
+      ],
+      conversations: { helper: [{ role: "user", content: "sub" }] },
+      state: { count: 2 },
+      revision: 2,
+      replayable: true,
+    });
+  });
+
+  test("E109 failure commits the partial history as not replayable, and nothing else", async () => {
+    const sessionStore = createMemorySessions();
+    const config = { sessionStore };
+    await runOnce(() => "fine", config);
+    await runOnce((services) => {
+      services.state["x"] = 1;
+      services.append([
+        { role: "user", content: "next" },
+        { role: "assistant", content: "", toolCalls: [{ id: "c1", name: "a", arguments: {} }] },
+      ]);
+      throw new Error("broken");
+    }, config);
+    const snapshot = await snapshotOf(sessionStore);
+    expect(snapshot).toMatchObject({ revision: 1, replayable: false, state: {} });
+    expect(snapshot.history.length).toBe(4);
+    const next = await runOnce((services) => services.history.map(({ role }) => role).join(" "), config);
+    expect(next.text).toBe("user assistant user");
+  });
+
+  test("E110 a cancelled run commits what there is, and a run that never read its session commits nothing", async () => {
+    const sessionStore = createMemorySessions();
+    const runtime = runtimeOf(
+      async (services, { signal }) => {
+        services.append([{ role: "user", content: "half" }]);
+        await untilAborted(signal);
+        return "";
+      },
+      { sessionStore },
+    );
+    const handle = runtime.start("hi", OPTIONS);
+    await eventOf(handle, "run.started");
+    handle.cancel();
+    await handle.result();
+    expect(await snapshotOf(sessionStore)).toMatchObject({ history: [{ content: "half" }], replayable: false });
+    const lease = await sessionStore.acquire(ADA, "s2");
+    await expect(lease.commit(await snapshotOf(sessionStore, "s3"))).rejects.toThrow("read");
+    await lease.release();
+    await expect(lease.read().then(() => lease.commit({} as never))).rejects.toThrow("released");
+  });
+
+  test("E111 a store that fails to commit fails the run", async () => {
+    const memory = createMemorySessions();
+    const result = await runOnce(() => "fine", {
+      sessionStore: {
+        acquire: async (...args) => {
+          const lease = await memory.acquire(...args);
+          return { ...lease, commit: () => Promise.reject(new Error("disk full")) };
+        },
+      },
+    });
+    expect(result).toMatchObject({ status: "failed", reason: { message: "disk full" } });
+    expect(result.cleanupDiagnostics).toEqual([expect.stringContaining("disk full")]);
+  });
+
+  test("E112 a run never waits for a session that one of its ancestors has", async () => {
+    const runtime = runtimeOf(async (_services, { input, runId }) => {
+      if (input !== "parent") return "ran";
+      const child = await runtime.run("child", { ...OPTIONS, parentRunId: runId, onConflict: "queue" });
+      return child.reason?.code ?? child.status;
+    });
+    expect((await runtime.run("parent", OPTIONS)).text).toBe("session_conflict");
+  });
+});
