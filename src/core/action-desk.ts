@@ -84,7 +84,7 @@ export class ActionDesk {
   async request(init: ActionInit): Promise<ActionAnswer> {
     const action = this.#check(init);
     const known = this.#answered.get(init.key);
-    if (known !== undefined) return known.delivered ? known : this.#deliver(known);
+    if (known !== undefined) return known.delivered ? known : this.#deliverKnown(known);
     if (this.#queue.length > MAX_WAITING_ACTIONS) {
       throw new ProtocolViolationError(`more than ${MAX_WAITING_ACTIONS} actions wait behind the open one`);
     }
@@ -150,17 +150,24 @@ export class ActionDesk {
       store.getAction(key, waiting.action.id),
     ]);
     if (row === undefined) throw new Error("the action was abandoned");
-    const answer = await this.#deliver(toAnswer(waiting.key, row, bytes));
+    // Rejected meanwhile: nobody is there to hand it to.
+    if (!this.#queue.includes(waiting)) return;
+    const answer = await this.#deliver(toAnswer(waiting.key, row, bytes), row);
     this.#remove(waiting);
     waiting.resolve(answer);
     this.follow();
   }
 
-  /** Stores that the answer is handed over, then returns it to be handed over. */
-  async #deliver(answer: ActionAnswer): Promise<ActionAnswer> {
-    const { store, key, writer, fence } = this.#options;
+  async #deliverKnown(answer: ActionAnswer): Promise<ActionAnswer> {
+    const { store, key } = this.#options;
     const row = await store.getAnswer(key, answer.actionId);
     if (row === undefined) throw new Error("the answer is gone");
+    return await this.#deliver(answer, row);
+  }
+
+  /** Stores that the answer is handed over, then returns it to be handed over. */
+  async #deliver(answer: ActionAnswer, row: AnswerRow): Promise<ActionAnswer> {
+    const { writer, fence } = this.#options;
     const side = { answers: [{ ...row, delivered: true }] };
     await writer.decide((fold) => ({ fold, events: [], side, result: undefined }), fence);
     this.#answered.set(answer.key, { ...answer, delivered: true });

@@ -28,7 +28,7 @@ const RULES: Rules = {
     ...(execution.startTime === undefined ? { execution: startTime(event) } : {}),
     ...(inner.turnStart === 0 ? { inner: { turnStart: event.sequence } } : {}),
   }),
-  runResumed: (_, { attempt }) => ({ execution: { attempt } }),
+  runResumed: (_, { attempt }) => ({ execution: { attempt }, inner: { mark: 0 } }),
   runCancelling: (_, { reason, principal }, { time }) => ({
     execution: {
       cancel: create(CancellationSchema, {
@@ -73,7 +73,9 @@ const RULES: Rules = {
   actionExpired: () => ({ execution: NO_ACTION, inner: { answerBeginsTurn: false } }),
   actionAbandoned: () => ({ execution: NO_ACTION, inner: { answerBeginsTurn: false } }),
   inputAccepted: ({ inner }, { inputId, mode }) => ({ inner: { inputs: [...inner.inputs, { inputId, mode }] } }),
-  inputConsumed: ({ inner }, { inputId }) => ({ inner: { inputs: without(inner, inputId) } }),
+  inputConsumed: ({ inner }, { inputId }) => ({
+    inner: { inputs: without(inner, inputId), steers: [...inner.steers, inputId] },
+  }),
   inputDropped: ({ inner }, { inputId }) => ({ inner: { inputs: without(inner, inputId) } }),
   artifactCreated: (_, { artifact }) => (artifact === undefined ? {} : { artifactId: artifact.id }),
   completionEvaluated: ({ inner }, { action }) => ({
@@ -133,6 +135,7 @@ function turnChange({ execution }: Fold, event: Event, payload: EventPayload): P
   return {
     turnStart: event.sequence,
     turnInput: sent ? payload.value.inputId : turnInputId(event.turn),
+    steers: [],
     ...(payload.case === "completionEvaluated" ? {} : { revision: 0 }),
   };
 }

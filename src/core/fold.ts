@@ -24,7 +24,9 @@ export interface Inner {
   readonly answerBeginsTurn: boolean;
   /** Revisions of the current turn so far. */
   readonly revision: number;
-  /** The provider's last outbox position. */
+  /** The steers that the current turn consumed, oldest first. */
+  readonly steers: readonly string[];
+  /** The provider's last outbox position in this attempt. */
   readonly mark: number;
   /** The provider's key for the open action. */
   readonly openKey: string;
@@ -50,6 +52,7 @@ const INNER: Inner = {
   turnInput: "",
   answerBeginsTurn: false,
   revision: 0,
+  steers: [],
   mark: 0,
   openKey: "",
 };

@@ -7,6 +7,7 @@ import { cutText } from "./cut-text.js";
 import type { Failure, Success } from "./decide-run.js";
 import { MAX_OUTPUT_BYTES, MAX_STRUCTURED_BYTES } from "./limits.js";
 import type { ActionInit, Evaluation, TurnOutcome } from "./provider.js";
+import { ProviderLostError } from "./provider-lost.js";
 import { toUsage } from "./usage.js";
 
 /** What a turn's outcome comes to, once it is checked. */
@@ -57,7 +58,8 @@ export function violation(message: string): Failure {
 /** The failure for what a provider threw; it always has a message. */
 export function thrown(error: unknown): Failure {
   const message = error instanceof Error ? error.message : String(error);
-  return { reason: FailureReason.PROVIDER_ERROR, message: message || "the provider threw an error without a message" };
+  const reason = error instanceof ProviderLostError ? FailureReason.PROVIDER_LOST : FailureReason.PROVIDER_ERROR;
+  return { reason, message: message || "the provider threw an error without a message" };
 }
 
 function malformed(what: string): TurnEnd {

@@ -54,9 +54,9 @@ export interface Provider {
   /**
    * REMOTE only, after a restart of the runtime: waits (at most its grace) for the instance that
    * still runs this very attempt; true where it came back, and then {@link Provider.run} is
-   * called with `reattached`.
+   * called with `reattached`. `mark` is the last that was stored in the attempt.
    */
-  reattach?(execution: Execution, signal: AbortSignal): Promise<boolean>;
+  reattach?(execution: Execution, signal: AbortSignal, mark: number): Promise<boolean>;
 }
 
 /** What the runtime offers a provider outside of any execution. */
@@ -112,7 +112,7 @@ export interface ProviderContext {
   readonly input: Content;
   /** The request's effective config, after its schema was checked. */
   readonly config: JsonObject;
-  /** Aborted when this turn must end: cancellation, failure, or a `replace`. */
+  /** Aborted when this turn must end; its reason is a `TurnAbortedError`, which says why. */
   readonly signal: AbortSignal;
   /** Set from attempt 2 on, until this attempt's first turn is over. */
   readonly resume: ResumeInfo | undefined;
@@ -124,12 +124,10 @@ export interface ProviderContext {
   history(): Promise<readonly HistoryItem[]>;
   /**
    * Appends events in order and resolves once they are stored. Await it: that is
-   * the back-pressure. `mark` is a number of the provider's own (an outbox
-   * position) stored in the same write and given back by {@link ResumeInfo}.
-   * Rejects with EVENT_TOO_LARGE, or with PROVIDER_PROTOCOL_VIOLATION's error,
+   * the back-pressure. `extra` is stored in the same write. Rejects with EVENT_TOO_LARGE, or with PROVIDER_PROTOCOL_VIOLATION's error,
    * which also fails the execution. After the terminal event it does nothing.
    */
-  emit(events: ProviderEvent | readonly ProviderEvent[], mark?: number): Promise<void>;
+  emit(events: ProviderEvent | readonly ProviderEvent[], extra?: EmitExtra): Promise<void>;
   /**
    * Opens an action and resolves with its answer (or its expiry), once. Waits
    * behind an open one, first in first out, at most 64. Rejects when the turn
@@ -137,7 +135,7 @@ export interface ProviderContext {
    */
   requestAction(request: ActionInit): Promise<ActionAnswer>;
   /** The steers of this turn as they come, stored as consumed before they are handed over; ends with the turn. */
-  steers(): AsyncIterable<Content>;
+  steers(): AsyncIterable<Steer>;
   /** Announces an artifact. `id` must be new in the execution. */
   artifact(descriptor: MessageInitShape<typeof ArtifactSchema>): Promise<void>;
   /** Keeps the provider's opaque state, at most 1 MiB, with the next append. */
@@ -145,6 +143,19 @@ export interface ProviderContext {
   /** A folder of this execution's own, made at the first call and removed at the end. */
   scratchDir(): Promise<string>;
 }
+
+/** What goes with emitted events into one write: all of it is stored, or nothing. */
+export interface EmitExtra {
+  /** A number of the provider's own, such as an outbox position, given back by {@link ResumeInfo} in the same attempt. */
+  readonly mark?: number;
+  /** Artifacts that are announced after the events. */
+  readonly artifacts?: readonly MessageInitShape<typeof ArtifactSchema>[];
+  /** As {@link ProviderContext.saveResumeState} keeps it. */
+  readonly resumeState?: Uint8Array;
+}
+
+/** An input for the running turn, under its ID. */
+export type Steer = Content & { readonly inputId?: string };
 
 /** What a resumed attempt is told of the earlier ones. */
 export interface ResumeInfo {
@@ -154,11 +165,11 @@ export interface ResumeInfo {
   readonly state: Uint8Array | undefined;
   /** The log's last sequence before this attempt. */
   readonly lastSequence: number;
-  /** The last stored `mark`; 0 where there was none. */
+  /** The last `mark` that was stored in the attempt before this one, or in this one where it is reattached; 0 where there was none. */
   readonly mark: number;
   /** Every answer of the execution so far. */
   readonly answers: readonly ActionAnswer[];
-  /** Inputs that were handed over before, oldest first: whether they were applied is not known. */
+  /** Steers of this turn that were handed over before, oldest first: whether they were applied is not known. */
   readonly inputs: readonly { readonly inputId: string; readonly content: Content }[];
 }
 

@@ -45,7 +45,7 @@ export async function recover(
   if (state !== ExecutionState.CANCELLING && (await reattaches(live, provider, clock, graceMs))) {
     return { kind: "run", entry: "reattach" };
   }
-  const cleanup = await sweep(live, provider, clock);
+  const cleanup = await sweep(live, provider, clock, remote ? graceMs : SWEEP_LIMIT_MS);
   if (state === ExecutionState.CANCELLING) return { kind: "end", failure: undefined, cleanup };
   if (supports(provider.manifest, "execution.resume")) return { kind: "run", entry: "resume" };
   return { kind: "end", failure: remote ? LOST : RESTARTED, cleanup };
@@ -54,25 +54,26 @@ export async function recover(
 async function reattaches(live: LiveExecution, provider: Provider, clock: Clock, graceMs: number): Promise<boolean> {
   if (provider.reattach === undefined) return false;
   const abort = new AbortController();
-  const execution = toExecution(live.writer.committed);
+  const { committed } = live.writer;
+  const execution = toExecution(committed);
   const outcome = await bounded(
     clock,
     graceMs,
-    promised(() => provider.reattach?.(execution, abort.signal) ?? false),
+    promised(() => provider.reattach?.(execution, abort.signal, committed.inner.mark) ?? false),
   );
   abort.abort();
   return outcome.kind === "done" && outcome.value;
 }
 
-async function sweep(live: LiveExecution, provider: Provider, clock: Clock): Promise<Cleanup> {
+async function sweep(live: LiveExecution, provider: Provider, clock: Clock, limitMs: number): Promise<Cleanup> {
   const execution = toExecution(live.writer.committed);
   const swept = await bounded(
     clock,
-    SWEEP_LIMIT_MS,
+    limitMs,
     promised(() => provider.recover?.(execution)),
   );
   if (swept.kind === "threw") return { error: thrown(swept.error).message };
-  if (swept.kind === "late") return { error: `what an earlier attempt left was not ended within ${SWEEP_LIMIT_MS} ms` };
+  if (swept.kind === "late") return { error: `what an earlier attempt left was not ended within ${limitMs} ms` };
   const { error = "", containment } = swept.value ?? {};
   return { error, ...(containment === undefined ? {} : { containment }) };
 }

@@ -7,6 +7,7 @@ import { InputMode } from "../../gen/ts/harnessruntime/v1/input_pb.js";
 import { ActionDesk, stamp } from "./action-desk.js";
 import { type Bounded, bounded, promised } from "./bounded.js";
 import { exhaustedBudget } from "./budget.js";
+import { supports } from "./capability.js";
 import type { Clock } from "./clock.js";
 import { decideNextTurn, nextTurnInput } from "./decide-input.js";
 import {
@@ -26,13 +27,17 @@ import type { Ids } from "./ids.js";
 import { isTerminal } from "./lifecycle.js";
 import { checkOutcome, type TurnEnd, thrown, violation } from "./outcome.js";
 import type { CleanupReport, HistoryItem, Log, Provider, ResumeInfo } from "./provider.js";
+import { ProviderLostError } from "./provider-lost.js";
 import type { ExecutionKey, SideRows, Store } from "./store.js";
 import { Turn } from "./turn.js";
+import { TurnAbortedError } from "./turn-aborted.js";
 import { recollect, TextCollector } from "./turn-text.js";
 import type { Writer } from "./writer.js";
 
 const START_TIMEOUT_MS = 60_000;
 const CANCEL_TIMEOUT_MS = 10_000;
+/** An execution whose provider is lost more often than this fails: it may be what kills it. */
+const MOST_LOSSES = 5;
 /** The longest pause between tries to write an execution's end while the store fails. */
 const LONGEST_RETRY_MS = 5_000;
 
@@ -57,7 +62,7 @@ export interface RunnerOptions {
 type Halt =
   | { readonly kind: "cancel" }
   | { readonly kind: "fail"; readonly failure: Failure }
-  | { readonly kind: "abandon" };
+  | { readonly kind: "abandon"; readonly fenced?: boolean };
 
 /**
  * Owns one running execution: calls its provider turn by turn, follows the log
@@ -77,9 +82,14 @@ export class Runner {
   #onChange: (() => void) | undefined;
   #running: Promise<unknown> = Promise.resolve();
   #entered = false;
+  #reattached: boolean;
+  /** How often the provider was lost, and the failure that the last loss would be. */
+  #losses = 0;
+  #lost: Failure | undefined;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
+    this.#reattached = options.entry === "reattach";
     void this.#live();
   }
 
@@ -129,7 +139,7 @@ export class Runner {
       } else {
         log.error({ executionId: key.executionId, error }, "the runner stopped");
       }
-      this.#stop({ kind: "abandon" });
+      this.#stop({ kind: "abandon", fenced: isHarnessError(error, ErrorReason.FENCED) });
       await this.#cleanUp("the runtime let go of the execution");
     } finally {
       await this.#dispose();
@@ -155,36 +165,65 @@ export class Runner {
           : nothing(fold, undefined);
       }, fence);
     } else if (entry === "resume") {
-      const failure = create(ExecutionErrorSchema, {
+      await this.#beginAttempt({
         reason: FailureReason.RUNTIME_RESTARTED,
         message: "the runtime that ran the last attempt is gone",
       });
-      await writer.decide(
-        (fold) => this.#unlessOver(fold, () => decideResumed(fold, node, failure, clock.now())),
-        fence,
-      );
     }
     this.follow();
     if (this.#isDone()) return;
-    await this.#makeTurn(rows === undefined ? undefined : this.#resumeInfo(before, rows), rows);
+    const attempt = before.execution.attempt + (entry === "resume" ? 1 : 0);
+    await this.#makeTurn(rows === undefined ? undefined : this.#resumeInfo(attempt, before, rows), rows);
+    if (entry !== "reattach") await this.#start();
+    await this.#started();
+  }
+
+  async #beginAttempt(previousFailure: Failure): Promise<void> {
+    const { writer, fence, node, clock } = this.#options;
+    const failure = create(ExecutionErrorSchema, previousFailure);
+    await writer.decide((fold) => this.#unlessOver(fold, () => decideResumed(fold, node, failure, clock.now())), fence);
+  }
+
+  /** The attempt's provider is lost: goes on with the next one, which knows what is stored. */
+  async #nextAttempt(lost: Failure): Promise<boolean> {
+    const { writer, store, key, provider, fence } = this.#options;
+    this.#losses++;
+    this.#turn?.abort(new TurnAbortedError("failed", lost.message));
+    this.#turn?.end();
+    // What the lost attempt still had under way is stored before it is read.
+    await writer.decide((fold) => nothing(fold, undefined), fence);
+    const rows = await store.getSideRows(key);
+    const before = writer.committed;
+    this.#desk = new ActionDesk({ ...this.#options, manifest: provider.manifest }, rows);
+    await this.#beginAttempt(lost);
+    this.follow();
+    if (this.#isDone()) return false;
+    this.#reattached = false;
+    await this.#makeTurn(this.#resumeInfo(before.execution.attempt + 1, before, rows), rows);
     await this.#start();
+    await this.#started();
+    return this.#halt === undefined;
   }
 
   #unlessOver(fold: Fold, decide: () => ReturnType<typeof decideStarted>): ReturnType<typeof decideStarted> {
     return isCancelling(fold) || isTerminal(fold.execution.state) ? nothing(fold, undefined) : decide();
   }
 
-  /** The provider's own start, in STARTING, then RUNNING. */
+  /** The provider's own start, in STARTING. */
   async #start(): Promise<void> {
-    const { provider, clock, writer, fence, node, entry } = this.#options;
+    const { provider, clock } = this.#options;
     const { start, startTimeoutMs = START_TIMEOUT_MS } = provider;
-    if (start !== undefined && entry !== "reattach" && this.#turn !== undefined) {
-      const turn = this.#turn;
-      this.#entered = true;
-      this.#running = promised(() => start.call(provider, turn));
-      const started = await Promise.race([bounded(clock, startTimeoutMs, this.#running), this.#halted.promise]);
-      if (started !== undefined) this.#checkStart(started, startTimeoutMs);
-    }
+    const turn = this.#turn;
+    if (start === undefined || turn === undefined) return;
+    this.#entered = true;
+    this.#running = promised(() => start.call(provider, turn));
+    const started = await Promise.race([bounded(clock, startTimeoutMs, this.#running), this.#halted.promise]);
+    if (started !== undefined) this.#checkStart(started, startTimeoutMs);
+  }
+
+  /** Enters RUNNING, the first time. */
+  async #started(): Promise<void> {
+    const { clock, writer, fence, node } = this.#options;
     if (this.#halt !== undefined) return;
     await writer.decide((fold) => {
       return fold.execution.state === ExecutionState.STARTING
@@ -203,18 +242,18 @@ export class Runner {
     }
   }
 
-  #resumeInfo(before: Fold, rows: SideRows): ResumeInfo {
-    const { entry, writer } = this.#options;
-    const pending = new Set(writer.head.inner.inputs.map(({ inputId }) => inputId));
+  #resumeInfo(attempt: number, before: Fold, rows: SideRows): ResumeInfo {
+    const bodies = new Map(rows.inputs.map(({ inputId, bytes }) => [inputId, bytes]));
     return {
-      attempt: before.execution.attempt + (entry === "resume" ? 1 : 0),
+      attempt,
       state: rows.resumeState,
       lastSequence: before.lastSequence,
       mark: before.inner.mark,
       answers: this.#desk?.answers ?? [],
-      inputs: rows.inputs
-        .filter(({ inputId }) => !pending.has(inputId))
-        .map(({ inputId, bytes }) => ({ inputId, content: fromBinary(ContentSchema, bytes) })),
+      inputs: before.inner.steers.map((inputId) => ({
+        inputId,
+        content: fromBinary(ContentSchema, bodies.get(inputId) ?? new Uint8Array()),
+      })),
     };
   }
 
@@ -230,7 +269,7 @@ export class Runner {
       desk: this.#desk as ActionDesk,
       input: await this.#turnInput(),
       resume,
-      reattached: this.#options.entry === "reattach" && resume !== undefined,
+      reattached: this.#reattached && resume !== undefined,
       text,
       onViolation: (message) => this.fail(violation(message)),
       onEmitted: (fold) => this.#checkBudget(fold),
@@ -260,6 +299,7 @@ export class Runner {
     const end = await this.#callProvider();
     if (end === undefined || this.#halt !== undefined) return this.#halt === undefined && (await this.#nextTurn());
     if (end.kind === "failed") {
+      if (this.#mayTryAgain(end.failure)) return await this.#nextAttempt(end.failure);
       this.fail(end.failure);
       return false;
     }
@@ -268,6 +308,12 @@ export class Runner {
       return false;
     }
     return end.kind === "awaiting" ? await this.#askForInput(end) : await this.#succeed(end);
+  }
+
+  /** Whether an attempt's end is that of its provider's process alone. */
+  #mayTryAgain(failure: Failure): boolean {
+    const { manifest } = this.#options.provider;
+    return this.#lost === failure && this.#losses < MOST_LOSSES && supports(manifest, "execution.resume");
   }
 
   /** Calls the provider for this turn; undefined where the turn was replaced or the execution halted. */
@@ -285,7 +331,7 @@ export class Runner {
     const first = await Promise.race([settled, this.#halted.promise, this.#replaced.promise]);
     if (this.#halt !== undefined) return undefined;
     if (first === undefined) {
-      turn.abort(new Error("the turn was replaced by a new input"));
+      turn.abort(new TurnAbortedError("replaced", "the turn was replaced by a new input"));
       const gone = await Promise.race([bounded(clock, this.#cancelTimeoutMs, settled), this.#halted.promise]);
       if (gone?.kind === "late") {
         this.fail({
@@ -297,7 +343,11 @@ export class Runner {
       return undefined;
     }
     turn.end();
-    if (first.kind === "threw") return { kind: "failed", failure: thrown(first.error) };
+    if (first.kind === "threw") {
+      const failure = thrown(first.error);
+      if (first.error instanceof ProviderLostError) this.#lost = failure;
+      return { kind: "failed", failure };
+    }
     return checkOutcome(first.kind === "done" ? first.value : undefined, turn.text);
   }
 
@@ -427,7 +477,7 @@ export class Runner {
     const { provider, log, key } = this.#options;
     const turn = this.#turn;
     if (turn === undefined || !this.#entered) return;
-    turn.abort(new Error(`execution ${toExecution(this.#options.writer.head).id} is over`));
+    turn.abort(new TurnAbortedError("over", `execution ${toExecution(this.#options.writer.head).id} is over`));
     try {
       await provider.dispose?.(turn);
     } catch (error) {
@@ -436,9 +486,10 @@ export class Runner {
   }
 }
 
-function haltError(halt: Halt): Error {
-  if (halt.kind === "fail") return new Error(halt.failure.message);
-  return new Error(halt.kind === "cancel" ? "the execution was cancelled" : "the runtime let go of the execution");
+function haltError(halt: Halt): TurnAbortedError {
+  if (halt.kind === "fail") return new TurnAbortedError("failed", halt.failure.message);
+  if (halt.kind === "cancel") return new TurnAbortedError("cancelled", "the execution was cancelled");
+  return new TurnAbortedError(halt.fenced ? "fenced" : "released", "the runtime let go of the execution");
 }
 
 function toCleanup(hook: Bounded<CleanupReport | undefined>, rest: Bounded<unknown>, limitMs: number): Cleanup {

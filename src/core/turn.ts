@@ -18,13 +18,15 @@ import type { TurnText } from "./outcome.js";
 import type {
   ActionAnswer,
   ActionInit,
+  EmitExtra,
   HistoryItem,
   Log,
   ProviderContext,
   ProviderEvent,
   ResumeInfo,
+  Steer,
 } from "./provider.js";
-import type { SideWrites, Store } from "./store.js";
+import type { ArtifactRow, SideWrites, Store } from "./store.js";
 import type { TextCollector } from "./turn-text.js";
 import { ProtocolViolationError } from "./violation.js";
 import type { Writer } from "./writer.js";
@@ -112,16 +114,23 @@ export class Turn implements ProviderContext {
     this.#wakeSteers?.();
   }
 
-  async emit(events: ProviderEvent | readonly ProviderEvent[], mark?: number): Promise<void> {
+  async emit(events: ProviderEvent | readonly ProviderEvent[], extra: EmitExtra = {}): Promise<void> {
     const { writer, manifest, clock, fence, text } = this.#options;
     if (isTerminal(writer.head.execution.state)) return;
     const list = Array.isArray(events) ? (events as readonly ProviderEvent[]) : [events as ProviderEvent];
     const payloads = this.#guard(() => list.flatMap((event) => checkEmission(event, manifest)));
-    const side = this.#takeResumeState();
-    const stored = writer.decide((fold) => decideEmit(fold, payloads, mark, side, clock.now()), fence);
+    const artifacts = this.#guard(() => (extra.artifacts ?? []).map((descriptor) => this.#checkArtifact(descriptor)));
+    if (extra.resumeState !== undefined) this.saveResumeState(extra.resumeState);
+    const emission = { payloads, artifacts, mark: extra.mark, resumeState: this.#takeResumeState() };
+    const stored = writer.decide((fold) => decideEmit(fold, emission, clock.now()), fence);
     text.add(payloads);
     this.#options.onEmitted(writer.head);
-    await stored;
+    try {
+      await stored;
+    } catch (error) {
+      this.#latch(error);
+      throw error;
+    }
   }
 
   async requestAction(request: ActionInit): Promise<ActionAnswer> {
@@ -134,7 +143,7 @@ export class Turn implements ProviderContext {
     }
   }
 
-  async *steers(): AsyncIterable<Content> {
+  async *steers(): AsyncIterable<Steer> {
     this.#guard(() => {
       if (supports(this.#options.manifest, "input.steer")) return;
       throw new ProtocolViolationError("steers need the capability input.steer, which the manifest does not have");
@@ -147,15 +156,7 @@ export class Turn implements ProviderContext {
   }
 
   async artifact(descriptor: MessageInitShape<typeof ArtifactSchema>): Promise<void> {
-    const { writer, clock, fence } = this.#options;
-    const artifact = this.#guard(() => this.#checkArtifact(descriptor));
-    const side = this.#takeResumeState();
-    try {
-      await writer.decide((fold) => decideArtifact(fold, artifact, side, clock.now()), fence);
-    } catch (error) {
-      this.#latch(error);
-      throw error;
-    }
+    await this.emit([], { artifacts: [descriptor] });
   }
 
   saveResumeState(state: Uint8Array): void {
@@ -170,13 +171,13 @@ export class Turn implements ProviderContext {
     this.#wakeSteers?.();
   }
 
-  #takeResumeState(): SideWrites | undefined {
+  #takeResumeState(): Uint8Array | undefined {
     const resumeState = this.#resumeState;
     this.#resumeState = undefined;
-    return resumeState === undefined ? undefined : { resumeState };
+    return resumeState;
   }
 
-  async #takeSteer(): Promise<Content | undefined> {
+  async #takeSteer(): Promise<Steer | undefined> {
     const { writer, fence, clock, store } = this.#options;
     const steer = await writer.decide(
       (fold) => (this.#over || this.signal.aborted ? nothing(fold, undefined) : decideSteer(fold, clock.now())),
@@ -185,7 +186,9 @@ export class Turn implements ProviderContext {
     if (steer === undefined) return undefined;
     const key = { tenantId: this.execution.tenantId, executionId: this.execution.id };
     const row = await store.getInput(key, steer.inputId);
-    return row === undefined ? undefined : fromBinary(ContentSchema, row.bytes);
+    return row === undefined
+      ? undefined
+      : Object.assign(fromBinary(ContentSchema, row.bytes), { inputId: steer.inputId });
   }
 
   #steerOrEnd(): Promise<void> {
@@ -241,29 +244,38 @@ export class Turn implements ProviderContext {
   }
 }
 
-function decideEmit(
-  fold: Fold,
-  payloads: readonly PayloadInit[],
-  mark: number | undefined,
-  side: SideWrites | undefined,
-  nowMs: number,
-): Decision {
-  if (isTerminal(fold.execution.state)) return nothing(fold, undefined);
-  const { fold: after, events } = record(fold, payloads, nowMs);
-  const marked = mark === undefined ? after : { ...after, inner: { ...after.inner, mark } };
-  const writes = side ?? (mark !== undefined && events.length === 0 ? {} : undefined);
-  return { fold: marked, events, ...(writes === undefined ? {} : { side: writes }), result: undefined };
+/** What one call of `emit` appends. */
+interface Emission {
+  readonly payloads: readonly PayloadInit[];
+  readonly artifacts: readonly Artifact[];
+  readonly mark: number | undefined;
+  readonly resumeState: Uint8Array | undefined;
 }
 
-function decideArtifact(fold: Fold, artifact: Artifact, side: SideWrites | undefined, nowMs: number): Decision {
+function decideEmit(fold: Fold, { payloads, artifacts, mark, resumeState }: Emission, nowMs: number): Decision {
   if (isTerminal(fold.execution.state)) return nothing(fold, undefined);
-  if (fold.artifactIds.has(artifact.id)) {
-    throw new ProtocolViolationError(`the execution has an artifact ${JSON.stringify(artifact.id)} already`);
-  }
-  const artifacts = [{ artifactId: artifact.id, bytes: toBinary(ArtifactSchema, artifact) }];
-  return {
-    ...record(fold, [{ case: "artifactCreated", value: { artifact } }], nowMs),
-    side: { ...side, artifacts },
-    result: undefined,
+  mustBeNew(fold, artifacts);
+  const announced = artifacts.map((artifact): PayloadInit => ({ case: "artifactCreated", value: { artifact } }));
+  const { fold: after, events } = record(fold, [...payloads, ...announced], nowMs);
+  const marked = mark === undefined ? after : { ...after, inner: { ...after.inner, mark } };
+  const side: SideWrites = {
+    ...(resumeState === undefined ? {} : { resumeState }),
+    ...(artifacts.length === 0 ? {} : { artifacts: artifacts.map(toRow) }),
   };
+  const writes = mark !== undefined || Object.keys(side).length > 0;
+  return { fold: marked, events, ...(writes ? { side } : {}), result: undefined };
+}
+
+function mustBeNew({ artifactIds }: Fold, artifacts: readonly Artifact[]): void {
+  const seen = new Set<string>();
+  for (const { id } of artifacts) {
+    if (artifactIds.has(id) || seen.has(id)) {
+      throw new ProtocolViolationError(`the execution has an artifact ${JSON.stringify(id)} already`);
+    }
+    seen.add(id);
+  }
+}
+
+function toRow(artifact: Artifact): ArtifactRow {
+  return { artifactId: artifact.id, bytes: toBinary(ArtifactSchema, artifact) };
 }
