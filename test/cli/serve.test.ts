@@ -50,6 +50,18 @@ describe("serve", () => {
     await served.stop();
   });
 
+  test("agents with a preset are providers, unavailable with the reason where their command is not installed", async () => {
+    const path = { PATH: "/nowhere" };
+    const served = await serve([], undefined, path);
+    const { stdout } = await harness(["providers", "--url", served.url]);
+    for (const id of ["gemini", "codex", "opencode"])
+      expect(stdout).toMatch(new RegExp(`^${id} .* no: .*install`, "m"));
+    await served.stop();
+    const without = await serve(["--set", "providers.acp_presets=false"]);
+    expect((await harness(["providers", "--url", without.url])).stdout).not.toContain("gemini");
+    await without.stop();
+  });
+
   test.each(["SIGTERM", "SIGINT"] as const)("drains at %s and ends with 0", async (signal) => {
     const served = await serve();
     served.running.child.kill(signal);
@@ -125,6 +137,15 @@ describe("what keeps it from starting is one line, and ends with 1", () => {
       code: 1,
       stdout: "",
       stderr: `harness: ${file}:2: server.prot: is not known; did you mean port?\n`,
+    });
+  });
+
+  test("a mistake in the settings of a provider", async () => {
+    const file = join(folder, "provider.yaml");
+    writeFileSync(file, "providers:\n  acp:\n    mine: { comand: x }\n");
+    expect(await failing("--config", file)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/provider\.yaml:3: providers\.acp\.mine: .*comand.*\n$/),
     });
   });
 

@@ -17,6 +17,8 @@ import type { Store } from "../../core/store.js";
 import { type RunningServer, startServer } from "../../server/server.js";
 import { openTokens } from "../../server/tokens.js";
 import { CliError, EXIT } from "../cli-error.js";
+import type { ReadConfig } from "../config/read-config.js";
+import { mustHave } from "../config/sections.js";
 import { bannerText } from "../serve/banner.js";
 import { makeDataFolder, TOKEN_FILE } from "../serve/data-folder.js";
 import { createLog } from "../serve/log.js";
@@ -32,9 +34,10 @@ interface Serving {
 
 /** Serves until SIGTERM or SIGINT, then drains; resolves with the number to end with. */
 export async function serve(options: ConfigOptions, version: string): Promise<number> {
-  const { config } = await configOf(options);
+  const read = await configOf(options);
+  const { config } = read;
   const log = createLog(mustHave(config.log));
-  const serving = await start(config, version, log);
+  const serving = await start(read, version, log);
   const asked = nextSignal();
   process.stdout.write(banner(serving, config, version));
   const signal = await asked;
@@ -46,10 +49,11 @@ export async function serve(options: ConfigOptions, version: string): Promise<nu
 }
 
 /** Opens everything; where a part fails, what is open already is closed again. */
-async function start(config: Config, version: string, log: Log): Promise<Serving> {
+async function start(read: ReadConfig, version: string, log: Log): Promise<Serving> {
+  const { config } = read;
   makeDataFolder(config.data);
   const store = await openStore(mustHave(config.store), config.data);
-  const runtime = await orClose(openRuntimeOf(config, store, log), () => store.close());
+  const runtime = await orClose(openRuntimeOf(read, store, log), () => store.close());
   const server = await orClose(listen(config, runtime, version, log), async () => {
     await runtime.close(0);
     await store.close();
@@ -72,16 +76,13 @@ async function openStore({ kind, synchronous }: StoreConfig, data: string): Prom
   return openSqliteStore({ dataDir: data, synchronous: synchronous === Synchronous.NORMAL ? "normal" : "full" });
 }
 
-async function openRuntimeOf(
-  { data, runtime, providers, store: kept }: Config,
-  store: Store,
-  log: Log,
-): Promise<Runtime> {
+async function openRuntimeOf(read: ReadConfig, store: Store, log: Log): Promise<Runtime> {
+  const { data, runtime, store: kept } = read.config;
   const { recordActionValues, heartbeatInterval, maxOpenExecutions } = mustHave(runtime);
   return openRuntime({
     store,
     log,
-    providers: await openProviders(mustHave(providers)),
+    providers: await openProviders(read),
     dataDir: resolve(data),
     recordActionValues,
     retention: mustHave(kept).retention.map(({ keep, labels }) => ({ keepMs: durationMs(mustHave(keep)), labels })),
@@ -165,10 +166,4 @@ async function drain({ server, runtime, store }: Serving, graceMs: number): Prom
   await runtime.close(graceMs);
   await server.close();
   await store.close();
-}
-
-/** Sections are always there: the defaults name a value of each. */
-function mustHave<T>(section: T | undefined): T {
-  if (section === undefined) throw new TypeError("a section of the configuration has no defaults");
-  return section;
 }

@@ -1,12 +1,48 @@
+import type { JsonObject } from "@bufbuild/protobuf";
 import type { Providers } from "../../../gen/ts/harnessruntime/config/v1/providers_pb.js";
 import type { Provider } from "../../core/provider.js";
+import { ConfigError } from "../config/config-error.js";
+import type { ReadConfig } from "../config/read-config.js";
+import { mustHave } from "../config/sections.js";
 
-/** Makes the providers that the configuration names. Throws ConfigError where one's settings are wrong. */
-export async function openProviders({ scripted }: Providers): Promise<readonly Provider[]> {
-  const found: Provider[] = [];
-  if (scripted?.enabled) {
-    const { scriptedProvider } = await import("../../providers/scripted/scripted.js");
-    found.push(scriptedProvider({ continuity: scripted.continuity, capacity: scripted.capacity }));
+/** Makes the providers that the configuration names. Throws ConfigError where the settings of one are wrong. */
+export async function openProviders({ config, settings }: ReadConfig): Promise<readonly Provider[]> {
+  const providers = mustHave(config.providers);
+  const at = (kind: string, id: string): string => {
+    const path = ["providers", kind, id].join("\n");
+    return settings.find((setting) => setting.path.join("\n") === path)?.where ?? "configuration";
+  };
+  return [...(await scripted(providers)), ...(await acpAgents(providers, at))];
+}
+
+/** Says where the settings of a provider were set. */
+type Where = (kind: string, id: string) => string;
+
+async function scripted({ scripted: settings }: Providers): Promise<readonly Provider[]> {
+  if (!settings?.enabled) return [];
+  const { scriptedProvider } = await import("../../providers/scripted/scripted.js");
+  return [scriptedProvider({ continuity: settings.continuity, capacity: settings.capacity })];
+}
+
+async function acpAgents({ acp, acpPresets }: Providers, whereOf: Where): Promise<readonly Provider[]> {
+  if (!acpPresets && Object.keys(acp).length === 0) return [];
+  const { PRESETS } = await import("../../providers/acp/presets.js");
+  const { acpProvider } = await import("../../providers/acp/provider.js");
+  const { parseAcpSettings } = await import("../../providers/acp/settings.js");
+  const presets = acpPresets ? Object.keys(PRESETS).map((id) => [id, { agent: id }] as const) : [];
+  const named = new Map<string, JsonObject>([...presets, ...Object.entries(acp)]);
+  return [...named].map(([id, json]) => {
+    return acpProvider(
+      readSettings(whereOf("acp", id), `providers.acp.${id}`, () => parseAcpSettings({ id, ...json })),
+    );
+  });
+}
+
+/** Reads a provider's own settings; what is wrong with them is told as for any other key. */
+function readSettings<T>(where: string, key: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new ConfigError(`${where}: ${key}: ${error instanceof Error ? error.message : error}`);
   }
-  return found;
 }

@@ -88,10 +88,14 @@ export interface Served {
 }
 
 /** Starts `harness serve` on a free port; the folder is removed when it is stopped, unless it was named. */
-export async function serve(args: readonly string[] = [], data?: string): Promise<Served> {
+export async function serve(
+  args: readonly string[] = [],
+  data?: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Served> {
   const folder = data ?? mkdtempSync(join(tmpdir(), "harness-cli-"));
   const options = ["--port", "0", "--data", folder, "--set", "server.drain_grace=100ms"];
-  const running = start(["serve", ...options, ...args], { cwd: tmpdir() });
+  const running = start(["serve", ...options, ...args], { cwd: tmpdir(), env });
   const [, url = ""] = await running.saw(/serves (\S+)/);
   return {
     url,
