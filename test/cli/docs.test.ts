@@ -1,0 +1,103 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readConfig } from "../../src/cli/config/read-config.js";
+import { build, ROOT, type Served, serve, startCommand } from "./support/processes.js";
+
+let served: Served;
+/** In the package, so that its own name means it. */
+let folder: string;
+
+beforeAll(async () => {
+  build();
+  folder = mkdtempSync(join(ROOT, "dist.docs-"));
+  served = await serve(["--set", "providers.acp_presets=false"]);
+}, 120_000);
+
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await served.stop();
+});
+
+interface Block {
+  /** What follows the fence, such as `sh run`. */
+  readonly info: string;
+  readonly code: string;
+}
+
+function blocksOf(page: string): readonly Block[] {
+  const text = readFileSync(join(ROOT, page), "utf8").replaceAll("127.0.0.1:4310", new URL(served.url).host);
+  return [...text.matchAll(/^```(.+)\n([\s\S]*?)^```$/gm)].map(([, info = "", code = ""]) => ({ info, code }));
+}
+
+async function bash(script: string): Promise<string> {
+  const program = `${process.execPath} ${join(ROOT, "bin/harness.mjs")}`;
+  const env = { HARNESS_URL: served.url };
+  const { code, stdout, stderr } = await startCommand("bash", ["-ec", script.replaceAll("npx harness", program)], {
+    env,
+  }).ended;
+  expect({ code, stdout, stderr }).toMatchObject({ code: 0 });
+  return stdout;
+}
+
+test("the program of the README runs as it stands", async () => {
+  const [example] = blocksOf("README.md").filter(({ info }) => info === "ts");
+  const lines = example?.code.trimEnd().split("\n") ?? [];
+  expect(lines.length).toBeLessThanOrEqual(17);
+  const file = join(folder, "readme.mjs");
+  writeFileSync(file, lines.join("\n"));
+  const { code, stdout, stderr } = await startCommand(process.execPath, [file]).ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout).toMatch(/^Deploying … done\.\nexe_\w+ ended with "Deploying … done\."\n$/);
+});
+
+test("the README is short", () => {
+  expect(readFileSync(join(ROOT, "README.md"), "utf8").split("\n").length).toBeLessThan(150);
+});
+
+test("every command of the quickstart runs, in order, and prints what the page says", async () => {
+  const hasGrpcurl = spawnSync("grpcurl", ["-version"]).status === 0;
+  const blocks = blocksOf("docs/guides/quickstart.md");
+  const runs = ({ info }: Block): boolean => info === "sh run" || (info === "sh grpcurl" && hasGrpcurl);
+  const script = blocks.map((block, index) => (runs(block) ? `${block.code}echo "=== ${index}"\n` : "")).join("");
+  const printed = new Map<number, string>();
+  let rest = await bash(script);
+  for (const [index, block] of blocks.entries()) {
+    if (!runs(block)) continue;
+    const mark = `=== ${index}\n`;
+    printed.set(index, rest.slice(0, rest.indexOf(mark)));
+    rest = rest.slice(rest.indexOf(mark) + mark.length);
+  }
+  for (const [index, output] of printed) {
+    const expected = blocks[index + 1];
+    expect(expected?.info).toBe("output");
+    expect(output).toContain(expected?.code.trimEnd());
+  }
+  expect(printed.size).toBeGreaterThanOrEqual(6);
+}, 60_000);
+
+test("the configuration file in the page on operations has every key with its default", () => {
+  const [yaml] = blocksOf("docs/operations.md").filter(({ code }) => code.startsWith("# harness.yaml"));
+  const file = join(folder, "harness.yaml");
+  writeFileSync(file, (yaml?.code ?? "").replace(`port: ${new URL(served.url).port}`, "port: 4310"));
+  const empty = join(folder, "empty.yaml");
+  writeFileSync(empty, "");
+  const written = readConfig({ file, env: {}, flags: [] }).settings;
+  const defaults = readConfig({ file: empty, env: {}, flags: [] }).settings;
+  const values = (settings: typeof written) => settings.map(({ path, value }) => [path.join("."), value]);
+  expect(values(written)).toEqual(values(defaults));
+  expect(written.every(({ where }) => where.startsWith(file))).toBe(true);
+});
+
+test("examples/curl.sh runs, through a connection that is cut", async () => {
+  expect(await bash(`examples/curl.sh ${served.url}`)).toMatch(
+    /connection was cut[\s\S]*output: Deploying \.\.\. done\.\n$/,
+  );
+});
+
+const hasGrpcurl = spawnSync("grpcurl", ["-version"]).status === 0;
+test.skipIf(!hasGrpcurl)("examples/grpcurl.sh runs (skipped where grpcurl is not installed)", async () => {
+  const output = await bash(`examples/grpcurl.sh ${new URL(served.url).host}`);
+  expect(output).toMatch(/^harnessruntime\.v1\.ExecutionService\n[\s\S]*output: Deploying \.\.\. done\.\n$/m);
+});
