@@ -10,8 +10,8 @@ import { WriteAheadLog } from "./write-ahead-log.js";
 const COMMIT_OPERATIONS = 4096;
 /** A moment is quiet when no commit was made for so long. */
 const QUIET_MS = 20;
-/** Looking at the log's size costs some microseconds, so it is done every so many commits. */
-const COMMITS_PER_LOOK = 32;
+/** Under a load that leaves no pause, the log and the chunks are looked after every so many commits. */
+const COMMITS_PER_LOOK = 16;
 
 interface Batch {
   readonly batch: number;
@@ -49,6 +49,7 @@ class Writer {
     this.#takeWaiting();
     while (this.#waiting.length > 0) {
       this.#commit();
+      if (++this.#commits % COMMITS_PER_LOOK === 0) this.#lookAfter();
       this.#takeWaiting();
     }
     if (this.#isClosing) this.#close();
@@ -81,6 +82,8 @@ class Writer {
     for (const [number, outcome] of results.entries()) {
       if (outcome !== undefined) outcomes.push([number, outcome]);
     }
+    // A full disk may have room again once the log is written back.
+    if (outcomes.some(([, { refusal }]) => refusal?.kind === "unavailable")) this.#askForCheckpoint();
     const last = group.at(-1);
     if (last !== undefined) this.#reply({ kind: "committed", batch: last.batch, outcomes });
   }
@@ -96,9 +99,14 @@ class Writer {
     return this.#waiting.splice(0, count);
   }
 
-  /** Between commits: looks after the log, and has the keeper work when it is time. */
+  /** Between two commits: what should not wait for a pause. */
+  #lookAfter(): void {
+    this.#lookAtLog();
+    if (this.#keeper.isUrgent) this.#tidy(() => this.#keeper.step());
+  }
+
+  /** In a pause: has the keeper work when it is time. */
   #afterWork(): void {
-    if (++this.#commits % COMMITS_PER_LOOK === 0) this.#lookAtLog();
     if (this.#keeper.isUrgent) this.#stepSoon();
     else this.#waitForQuiet();
   }
@@ -136,10 +144,14 @@ class Writer {
 
   #lookAtLog(): void {
     this.#tidy(() => {
-      if (this.#isCheckpointing || !this.#log.isDue) return;
-      this.#isCheckpointing = true;
-      this.#reply({ kind: "checkpoint" });
+      if (!this.#isCheckpointing && this.#log.isDue) this.#askForCheckpoint();
     });
+  }
+
+  #askForCheckpoint(): void {
+    if (this.#isCheckpointing) return;
+    this.#isCheckpointing = true;
+    this.#reply({ kind: "checkpoint" });
   }
 
   /**

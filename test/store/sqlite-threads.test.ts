@@ -1,0 +1,56 @@
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { expect, test } from "vitest";
+import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import type { ReaderReply, ReaderRequest, WriterReply, WriterRequest } from "../../src/store/sqlite/messages.js";
+import { ReadQueue } from "../../src/store/sqlite/read-queue.js";
+import { ThreadLink } from "../../src/store/sqlite/thread-link.js";
+import { WriteQueue } from "../../src/store/sqlite/write-queue.js";
+import { newKey } from "./fixtures.js";
+
+const UNAVAILABLE = { reason: ErrorReason.STORE_UNAVAILABLE, metadata: { file: "harness.db" } };
+
+/** A thread that says it has opened the file, and ends at the first message. */
+function startFragile(): Worker {
+  const source = `const { parentPort } = require("node:worker_threads");
+    parentPort.on("message", () => { throw new Error("broken"); });
+    parentPort.postMessage({ kind: "opened" });`;
+  return new Worker(source, { eval: true });
+}
+
+test("a writer that ends unexpectedly fails what is under way and all that follows", async () => {
+  const link = new ThreadLink<WriterRequest, WriterReply>(startFragile(), "harness.db");
+  await link.opened();
+  const queue = new WriteQueue(link, "harness.db", 0, () => {});
+  const release = { kind: "release", key: newKey(), fence: 1 } as const;
+  const results = await Promise.allSettled([queue.submit(release), queue.submit(release)]);
+  for (const result of results) expect(result).toMatchObject({ status: "rejected", reason: UNAVAILABLE });
+  await expect(queue.submit(release)).rejects.toMatchObject(UNAVAILABLE);
+  await queue.idle();
+  await link.close({ kind: "close" });
+});
+
+test("a reader that ends unexpectedly fails what is under way and all that follows", async () => {
+  const link = new ThreadLink<ReaderRequest, ReaderReply>(startFragile(), "harness.db");
+  await link.opened();
+  const queue = new ReadQueue(link, "harness.db", () => {});
+  await expect(queue.ask({ method: "listUnfinished" })).rejects.toMatchObject(UNAVAILABLE);
+  await expect(queue.ask({ method: "listUnfinished" })).rejects.toMatchObject(UNAVAILABLE);
+  queue.checkpoint();
+  await queue.idle();
+  await link.close({ kind: "close" });
+});
+
+test("a thread that ends before it has opened the file fails the opening", async () => {
+  const worker = new Worker("process.exit(3)", { eval: true });
+  const link = new ThreadLink<WriterRequest, WriterReply>(worker, "harness.db");
+  await expect(link.opened()).rejects.toMatchObject(UNAVAILABLE);
+});
+
+test("a thread that ended before anybody waited for it fails the opening", async () => {
+  const worker = new Worker("", { eval: true });
+  const link = new ThreadLink<WriterRequest, WriterReply>(worker, "harness.db");
+  worker.ref();
+  await once(worker, "exit");
+  await expect(link.opened()).rejects.toMatchObject(UNAVAILABLE);
+});
