@@ -1,13 +1,16 @@
 import { type ConnectRouter, createContextValues } from "@connectrpc/connect";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
+import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ExecutionService } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
+import { HarnessError } from "../core/errors.js";
 import type { Log } from "../core/provider.js";
 import type { AccessPolicy, RequestSource } from "./access.js";
 import { refuseBidi } from "./bidi-refusal.js";
 import { transportedKey } from "./call.js";
 import { allowOrigin, answerPreflight } from "./cors.js";
+import { dropEndlessDeadline } from "./deadline.js";
 import type { NodeRequest, NodeResponse } from "./listener.js";
-import { limitBody } from "./request-body.js";
+import { limitBody, queryFault } from "./request-body.js";
 import { respondText } from "./respond.js";
 import { discardRest, lingerAfterAnswer } from "./unread-body.js";
 
@@ -94,16 +97,17 @@ async function serveCall(
   response: NodeResponse,
   { access, maxRequestBytes }: AdapterOptions,
 ): Promise<void> {
-  const source = sourceOf(request);
-  const refusal = access.refuseHost(source) ?? access.refuseOrigin(source);
-  const contextValues = createContextValues().set(transportedKey, { response, refusal });
+  const contextValues = createContextValues();
   const universal = universalRequestFromNodeRequest(request, response, undefined, contextValues);
+  const fault = refusalOf(request, access) ?? (request.method === "GET" ? queryFault(universal.url) : undefined);
+  contextValues.set(transportedKey, { response, fault });
+  dropEndlessDeadline(universal.header);
   if (UNCOMPRESSED.has(handler.method)) {
     universal.header.set("grpc-accept-encoding", "identity");
     universal.header.set("connect-accept-encoding", "identity");
   }
   const bytes = universal.body as AsyncIterable<Uint8Array>;
-  const body = limitBody(bytes, maxRequestBytes(handler), isEnveloped(universal.header));
+  const body = limitBody(bytes, universal.header, maxRequestBytes(handler));
   const answer = await handler({ ...universal, body });
   if ("stream" in request || (await discardRest(request))) {
     await universalResponseToNodeResponse(answer, response);
@@ -113,6 +117,12 @@ async function serveCall(
   header.set("connection", "close");
   lingerAfterAnswer(request, request.socket);
   await universalResponseToNodeResponse({ ...answer, header }, response);
+}
+
+function refusalOf(request: NodeRequest, access: AccessPolicy): HarnessError | undefined {
+  const source = sourceOf(request);
+  const refusal = access.refuseHost(source) ?? access.refuseOrigin(source);
+  return refusal === undefined ? undefined : new HarnessError(ErrorReason.PERMISSION_DENIED, refusal);
 }
 
 /** Ends a call that the RPC library gave up on: mostly its client is gone, and nobody is left to tell. */
@@ -159,9 +169,4 @@ function pathOf(request: NodeRequest): string {
   const url = request.url ?? "";
   const query = url.indexOf("?");
   return query < 0 ? url : url.slice(0, query);
-}
-
-/** Every body but that of a Connect unary call is a row of envelopes. */
-function isEnveloped(header: Headers): boolean {
-  return /^application\/(?:grpc|connect\+)/i.test(header.get("content-type") ?? "");
 }

@@ -8,8 +8,8 @@ import type { NodeResponse } from "./listener.js";
 export interface Transported {
   /** The Node response that the call's frames leave by. */
   readonly response: NodeResponse;
-  /** Why the request is refused by where it comes from. */
-  readonly refusal: string | undefined;
+  /** Why the request is refused before anybody looks at it: by where it comes from, or because it cannot be read. */
+  readonly fault: HarnessError | undefined;
 }
 
 /** Unset in calls that do not come over a port. */

@@ -4,7 +4,7 @@ import { anyPack } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { type Status, StatusSchema } from "../../gen/ts/google/rpc/status_pb.js";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
-import { HarnessError, type Reason } from "../core/errors.js";
+import { HarnessError, invalid, type Reason } from "../core/errors.js";
 import type { Log } from "../core/provider.js";
 import { errorDetails, errorMessage } from "./error-details.js";
 
@@ -42,9 +42,10 @@ export const CODES: Readonly<Record<Reason, Code>> = {
 /** Turns whatever was thrown into what the caller may see. */
 export interface ErrorConverter {
   /**
-   * Returns the RPC error: a HarnessError with its details, an RPC library's own
-   * error as it is. Anything else is a bug, and so is INTERNAL: it is logged
-   * under a fresh ID, and the caller gets that ID alone. `where` names the call in the log.
+   * Returns the RPC error: a HarnessError with its details, the RPC library's
+   * own error as it is (but for a request that it could not decode). Anything
+   * else is a bug, and so is INTERNAL: it is logged under a fresh ID, and the
+   * caller gets that ID alone. `where` names the call in the log.
    */
   toRpcError(error: unknown, where: string): ConnectError;
   /** The same as a message, for an error that does not end its stream. */
@@ -54,7 +55,7 @@ export interface ErrorConverter {
 /** `nextErrorId` makes the IDs of internal errors; default: 64 random bits in hexadecimal. */
 export function createErrorConverter(log: Log, nextErrorId: () => string = randomErrorId): ErrorConverter {
   const toRpcError = (error: unknown, where: string): ConnectError => {
-    if (error instanceof ConnectError) return error;
+    if (error instanceof ConnectError) return unreadable(error) ?? error;
     if (error instanceof HarnessError && error.reason !== ErrorReason.INTERNAL) return fromHarnessError(error);
     if (isAbort(error)) return new ConnectError("the call was cancelled", Code.Canceled);
     const errorId = nextErrorId();
@@ -116,6 +117,15 @@ function convertStream<T>(messages: AsyncIterable<T>, errors: ErrorConverter, wh
 /** Returns the RPC error for `error`, with its reason and metadata as `google.rpc` details. */
 export function fromHarnessError(error: HarnessError): ConnectError {
   return new ConnectError(errorMessage(error), CODES[error.reason], undefined, errorDetails(error), error);
+}
+
+/** How the RPC library's error for a request that is no valid Protobuf begins; its code is Internal. */
+const PARSE_BINARY = "parse binary: ";
+
+/** Returns the error that a caller should see instead of the RPC library's for a request it cannot decode. */
+export function unreadable(error: ConnectError): ConnectError | undefined {
+  if (error.code !== Code.Internal || !error.rawMessage.startsWith(PARSE_BINARY)) return undefined;
+  return fromHarnessError(invalid("request", `cannot be decoded: ${error.rawMessage.slice(PARSE_BINARY.length)}`));
 }
 
 function isAbort(error: unknown): boolean {

@@ -9,6 +9,7 @@ import { identityKey, transportedKey } from "./call.js";
 import { type Drain, serverDraining } from "./drain.js";
 import type { ErrorConverter } from "./errors.js";
 import type { MethodScope } from "./scopes.js";
+import { amendUnreadable } from "./unreadable.js";
 
 export interface GateOptions {
   /** Unset: everybody is {@link LOCAL}. */
@@ -25,6 +26,7 @@ export interface GateOptions {
  */
 export function createGate(options: GateOptions): (context: HandlerContext) => Promise<void> {
   return async (context) => {
+    if (context.method.methodKind === "unary") amendUnreadable(context);
     try {
       await admit(context, options);
     } catch (error) {
@@ -34,8 +36,8 @@ export function createGate(options: GateOptions): (context: HandlerContext) => P
 }
 
 async function admit(context: HandlerContext, { authenticator, scopes, drain }: GateOptions): Promise<void> {
-  const refusal = context.values.get(transportedKey)?.refusal;
-  if (refusal !== undefined) throw new HarnessError(ErrorReason.PERMISSION_DENIED, refusal);
+  const fault = context.values.get(transportedKey)?.fault;
+  if (fault !== undefined) throw fault;
   const scope = scopes.get(context.method);
   if (scope === "public") return;
   const identity = authenticator === undefined ? LOCAL : await identify(context, authenticator);

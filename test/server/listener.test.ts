@@ -6,6 +6,7 @@ import { Code, createClient } from "@connectrpc/connect";
 import { compressionGzip, createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { StartExecutionRequestSchema } from "../../gen/ts/harnessruntime/v1/execution_commands_pb.js";
+import { ExecutionSchema } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { ExecutionService } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
 import { envelope } from "../../src/server/event-frames.js";
 import { WIRES } from "./support/clients.js";
@@ -150,6 +151,19 @@ describe("request limits", () => {
     const said = await talk(server.port, head);
     expect(said).toContain(expected);
     expect(decodeURIComponent(said)).toContain("AttachExecution is a bidirectional stream and needs HTTP/2");
+  });
+
+  test("a deadline that no timer can keep is none", async () => {
+    const { fake, url } = await serve();
+    fake.runtime.getExecution = async (_caller, executionId) => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return create(ExecutionSchema, { id: executionId });
+    };
+    for (const wire of WIRES) {
+      const client = createClient(ExecutionService, wire.connect(url));
+      const headers = { "grpc-timeout": "99999999H", "connect-timeout-ms": `${2 ** 31}` };
+      expect((await client.getExecution({ executionId: "x" }, { headers })).execution?.id).toBe("x");
+    }
   });
 
   test("an envelope that announces too much is refused by its head", async () => {
