@@ -24,6 +24,8 @@ export interface LiveRuntime {
   readonly runtime: Runtime;
   /** Starts an execution and follows it. */
   start(providerId: string, input: string, more?: StartOptions): Promise<LiveRun>;
+  /** Follows an execution that was started before. */
+  follow(executionId: string): Promise<LiveRun>;
   close(): Promise<void>;
 }
 
@@ -43,6 +45,9 @@ export async function openLiveRuntime(options: Partial<RuntimeOptions>): Promise
     async start(providerId, text, { attachments = [], ...more } = {}) {
       const request = create(StartExecutionRequestSchema, { providerId, input: { text, attachments }, ...more });
       return new LiveRun(runtime, await runtime.startExecution(CALLER, request));
+    },
+    async follow(executionId) {
+      return new LiveRun(runtime, await runtime.getExecution(CALLER, executionId));
     },
     async close() {
       await runtime.close(0);
