@@ -10,7 +10,7 @@ import type { Ids } from "./ids.js";
 import { isTerminal } from "./lifecycle.js";
 import type { LiveExecution } from "./live-execution.js";
 import type { HistoryItem, Log, Provider } from "./provider.js";
-import { Runner, type RunnerOptions } from "./runner.js";
+import { Runner, type RunnerEnd, type RunnerOptions } from "./runner.js";
 import type { Store } from "./store.js";
 
 /** What launching works with. */
@@ -56,12 +56,12 @@ export class Launcher {
     });
     live.own(runner);
     this.#running.add(runner);
-    await runner.ended;
+    const end = await runner.ended;
     this.#running.delete(runner);
     live.own(undefined);
     stopRenewing?.();
     await rm(this.#scratchPath(live), { recursive: true, force: true });
-    await this.#endOrRelease(live, fence);
+    await this.#release(live, fence, end);
   }
 
   /** How many executions run here. */
@@ -75,18 +75,19 @@ export class Launcher {
     await Promise.all([...this.#running].map((runner) => runner.abandon()));
   }
 
-  /** An execution that its runner left unfinished is given back when the runtime closes, else it fails. */
-  async #endOrRelease(live: LiveExecution, fence: number): Promise<void> {
+  /**
+   * Gives an execution back; one that the runtime failed to run is ended with an
+   * event first, and where that fails too this rejects.
+   */
+  async #release(live: LiveExecution, fence: number, end: RunnerEnd): Promise<void> {
     const { store, log } = this.#options;
-    try {
-      if (!this.#closing && !isTerminal(live.writer.committed.execution.state)) {
-        const message = "the runtime could not run the execution; its log has the cause";
-        await live.end({ reason: FailureReason.PROVIDER_ERROR, message }, { error: "" });
-      }
-      await store.release(live.key, fence);
-    } catch (error) {
-      log.warn({ executionId: live.key.executionId, error }, "an execution was not given back");
+    if (end === "broken" && !this.#closing) {
+      const message = "the runtime could not run the execution; the server's log has the cause";
+      await live.end({ reason: FailureReason.PROVIDER_ERROR, message }, { error: "" });
     }
+    await store.release(live.key, fence).catch((error: unknown) => {
+      log.warn({ executionId: live.key.executionId, error }, "an execution was not given back");
+    });
   }
 
   #renew(live: LiveExecution, fence: number): () => void {

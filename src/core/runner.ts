@@ -32,7 +32,7 @@ import type { ExecutionKey, SideRows, Store } from "./store.js";
 import { Turn } from "./turn.js";
 import { TurnAbortedError } from "./turn-aborted.js";
 import { recollect, TextCollector } from "./turn-text.js";
-import type { Writer } from "./writer.js";
+import type { Decide, Writer } from "./writer.js";
 
 const START_TIMEOUT_MS = 60_000;
 const CANCEL_TIMEOUT_MS = 10_000;
@@ -58,6 +58,9 @@ export interface RunnerOptions {
   readonly entry: "fresh" | "resume" | "reattach";
 }
 
+/** How a runner stopped: the execution is terminal, was given up to another owner, or the runtime failed to run it. */
+export type RunnerEnd = "over" | "let go" | "broken";
+
 /** Why a turn does not go on: the first reason counts. */
 type Halt =
   | { readonly kind: "cancel" }
@@ -72,7 +75,7 @@ type Halt =
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #halted = Promise.withResolvers<void>();
-  readonly #ended = Promise.withResolvers<void>();
+  readonly #ended = Promise.withResolvers<RunnerEnd>();
   #halt: Halt | undefined;
   #turn: Turn | undefined;
   #desk: ActionDesk | undefined;
@@ -81,6 +84,8 @@ export class Runner {
   /** Called at each commit that changed more than the head. */
   #onChange: (() => void) | undefined;
   #running: Promise<unknown> = Promise.resolve();
+  /** For the first turn that the provider is called for in a resumed attempt. */
+  #resume: ResumeInfo | undefined;
   #entered = false;
   #reattached: boolean;
   /** How often the provider was lost, and the failure that the last loss would be. */
@@ -93,8 +98,8 @@ export class Runner {
     void this.#live();
   }
 
-  /** Resolves when the execution is over, or no longer ours. */
-  get ended(): Promise<void> {
+  /** Resolves when the execution is over, or not run here any more. */
+  get ended(): Promise<RunnerEnd> {
     return this.#ended.promise;
   }
 
@@ -128,23 +133,34 @@ export class Runner {
   }
 
   async #live(): Promise<void> {
-    const { log, key } = this.#options;
+    let end: RunnerEnd;
     try {
-      await this.#enter();
-      while (!this.#isDone() && (await this.#runTurn()));
-      if (!isTerminal(this.#options.writer.head.execution.state)) await this.#end();
+      end = await this.#run();
     } catch (error) {
-      if (isHarnessError(error, ErrorReason.FENCED)) {
-        log.warn({ executionId: key.executionId }, "another node owns this execution now; stopping its work here");
-      } else {
-        log.error({ executionId: key.executionId, error }, "the runner stopped");
-      }
+      end = this.#broke(error);
       this.#stop({ kind: "abandon", fenced: isHarnessError(error, ErrorReason.FENCED) });
       await this.#cleanUp("the runtime let go of the execution");
-    } finally {
-      await this.#dispose();
-      this.#ended.resolve();
     }
+    await this.#dispose();
+    this.#ended.resolve(end);
+  }
+
+  async #run(): Promise<RunnerEnd> {
+    await this.#enter();
+    while (!this.#isDone() && (await this.#runTurn()));
+    if (!isTerminal(this.#options.writer.head.execution.state)) await this.#end();
+    return this.#isAbandoned() ? "let go" : "over";
+  }
+
+  /** What an error that only the store or a bug can cause means for the execution. */
+  #broke(error: unknown): RunnerEnd {
+    const { log, key } = this.#options;
+    if (isHarnessError(error, ErrorReason.FENCED)) {
+      log.warn({ executionId: key.executionId }, "another node owns this execution now; stopping its work here");
+      return "let go";
+    }
+    log.error({ executionId: key.executionId, error }, "the runner stopped");
+    return this.#isAbandoned() ? "let go" : "broken";
   }
 
   /** Whether it is on its way to an end, or there. */
@@ -154,16 +170,16 @@ export class Runner {
 
   /** From QUEUED to RUNNING, or into the next attempt. */
   async #enter(): Promise<void> {
-    const { writer, fence, node, clock, entry, store, key } = this.#options;
+    const { writer, node, clock, entry, store, key } = this.#options;
     const before = writer.committed;
     const rows = entry === "fresh" ? undefined : await store.getSideRows(key);
     this.#desk = new ActionDesk({ ...this.#options, manifest: this.#options.provider.manifest }, rows);
     if (entry === "fresh") {
-      await writer.decide((fold) => {
+      await this.#decide((fold) => {
         return fold.execution.state === ExecutionState.QUEUED
           ? decideStarting(fold, node, clock.now())
           : nothing(fold, undefined);
-      }, fence);
+      });
     } else if (entry === "resume") {
       await this.#beginAttempt({
         reason: FailureReason.RUNTIME_RESTARTED,
@@ -173,25 +189,26 @@ export class Runner {
     this.follow();
     if (this.#isDone()) return;
     const attempt = before.execution.attempt + (entry === "resume" ? 1 : 0);
-    await this.#makeTurn(rows === undefined ? undefined : this.#resumeInfo(attempt, before, rows), rows);
+    if (rows !== undefined) this.#resume = this.#resumeInfo(attempt, before, rows);
+    await this.#makeTurn(rows !== undefined);
     if (entry !== "reattach") await this.#start();
     await this.#started();
   }
 
   async #beginAttempt(previousFailure: Failure): Promise<void> {
-    const { writer, fence, node, clock } = this.#options;
+    const { node, clock } = this.#options;
     const failure = create(ExecutionErrorSchema, previousFailure);
-    await writer.decide((fold) => this.#unlessOver(fold, () => decideResumed(fold, node, failure, clock.now())), fence);
+    await this.#decide((fold) => this.#unlessOver(fold, () => decideResumed(fold, node, failure, clock.now())));
   }
 
   /** The attempt's provider is lost: goes on with the next one, which knows what is stored. */
   async #nextAttempt(lost: Failure): Promise<boolean> {
-    const { writer, store, key, provider, fence } = this.#options;
+    const { writer, store, key, provider } = this.#options;
     this.#losses++;
     this.#turn?.abort(new TurnAbortedError("failed", lost.message));
     this.#turn?.end();
     // What the lost attempt still had under way is stored before it is read.
-    await writer.decide((fold) => nothing(fold, undefined), fence);
+    await this.#decide((fold) => nothing(fold, undefined));
     const rows = await store.getSideRows(key);
     const before = writer.committed;
     this.#desk = new ActionDesk({ ...this.#options, manifest: provider.manifest }, rows);
@@ -199,7 +216,8 @@ export class Runner {
     this.follow();
     if (this.#isDone()) return false;
     this.#reattached = false;
-    await this.#makeTurn(this.#resumeInfo(before.execution.attempt + 1, before, rows), rows);
+    this.#resume = this.#resumeInfo(before.execution.attempt + 1, before, rows);
+    await this.#makeTurn(true);
     await this.#start();
     await this.#started();
     return this.#halt === undefined;
@@ -223,13 +241,13 @@ export class Runner {
 
   /** Enters RUNNING, the first time. */
   async #started(): Promise<void> {
-    const { clock, writer, fence, node } = this.#options;
+    const { clock, node } = this.#options;
     if (this.#halt !== undefined) return;
-    await writer.decide((fold) => {
+    await this.#decide((fold) => {
       return fold.execution.state === ExecutionState.STARTING
         ? decideStarted(fold, node, clock.now())
         : nothing(fold, undefined);
-    }, fence);
+    });
   }
 
   #checkStart(started: Bounded<unknown>, limitMs: number): void {
@@ -257,19 +275,20 @@ export class Runner {
     };
   }
 
-  /** Makes the context of the turn that the fold is in. */
-  async #makeTurn(resume: ResumeInfo | undefined, rows: SideRows | undefined): Promise<void> {
+  /** Makes the context of the turn that the fold is in; with `again` it ran before, and its text is collected from the log. */
+  async #makeTurn(again: boolean): Promise<void> {
     const { writer, store, key, provider } = this.#options;
+    await this.#decide((fold) => nothing(fold, undefined)); // What is decided is stored: so is the turn's input.
     const { inner } = writer.head;
-    const text = rows === undefined ? new TextCollector() : await recollect(store, key, inner.turnStart);
+    const text = again ? await recollect(store, key, inner.turnStart) : new TextCollector();
     this.#replaced = Promise.withResolvers();
     this.#turn = new Turn({
       ...this.#options,
       manifest: provider.manifest,
       desk: this.#desk as ActionDesk,
       input: await this.#turnInput(),
-      resume,
-      reattached: this.#reattached && resume !== undefined,
+      resume: this.#resume,
+      reattached: this.#reattached && this.#resume !== undefined,
       text,
       onViolation: (message) => this.fail(violation(message)),
       onEmitted: (fold) => this.#checkBudget(fold),
@@ -296,8 +315,14 @@ export class Runner {
     const { writer } = this.#options;
     if (writer.head.inner.answerBeginsTurn) return await this.#awaitAnswer();
     if (nextTurnInput(writer.head)?.mode === InputMode.REPLACE) return await this.#nextTurn();
+    if (this.#turn?.turn !== writer.head.execution.turn) return await this.#remakeTurn();
     const end = await this.#callProvider();
     if (end === undefined || this.#halt !== undefined) return this.#halt === undefined && (await this.#nextTurn());
+    return await this.#settleTurn(end);
+  }
+
+  /** Goes on after a turn that its provider ended. */
+  async #settleTurn(end: TurnEnd): Promise<boolean> {
     if (end.kind === "failed") {
       if (this.#mayTryAgain(end.failure)) return await this.#nextAttempt(end.failure);
       this.fail(end.failure);
@@ -316,11 +341,18 @@ export class Runner {
     return this.#lost === failure && this.#losses < MOST_LOSSES && supports(manifest, "execution.resume");
   }
 
+  /** Makes the context of the turn that was begun by an answer or a revision. */
+  async #remakeTurn(): Promise<boolean> {
+    await this.#makeTurn(false);
+    return true;
+  }
+
   /** Calls the provider for this turn; undefined where the turn was replaced or the execution halted. */
   async #callProvider(): Promise<TurnEnd | undefined> {
     const { provider, clock, writer } = this.#options;
     const turn = this.#turn as Turn;
     this.#entered = true;
+    this.#resume = undefined;
     const running = promised(() => provider.run(turn));
     this.#running = running;
     if (nextTurnInput(writer.committed)?.mode === InputMode.REPLACE) this.#replaced.resolve();
@@ -352,38 +384,34 @@ export class Runner {
   }
 
   async #succeed({ success }: Extract<TurnEnd, { kind: "succeeded" }>): Promise<boolean> {
-    const { writer, clock, fence } = this.#options;
-    const next = await this.#retrying(() => {
-      return writer.decide((fold) => {
-        return this.#halt === undefined
-          ? decideSuccess(fold, success, clock.now())
-          : nothing(fold, "cancelling" as const);
-      }, fence);
+    const { clock } = this.#options;
+    const next = await this.#decide((fold) => {
+      return this.#halt === undefined
+        ? decideSuccess(fold, success, clock.now())
+        : nothing(fold, "cancelling" as const);
     });
     if (next === "next_turn") return await this.#nextTurn();
     if (next === "stopped") {
       this.fail({ reason: FailureReason.POLICY_STOPPED, message: success.evaluation?.reason ?? "" });
     }
-    if (next !== "revise") return false;
-    await this.#makeTurn(undefined, undefined);
-    return true;
+    return next === "revise" && (await this.#remakeTurn());
   }
 
   /** Begins the next turn with the input that waits for it. */
   async #nextTurn(): Promise<boolean> {
-    const { writer, clock, fence } = this.#options;
-    const begun = await writer.decide((fold) => {
+    const { clock } = this.#options;
+    const begun = await this.#decide((fold) => {
       const over = isCancelling(fold) || isTerminal(fold.execution.state) || this.#halt !== undefined;
       const next = over ? undefined : decideNextTurn(fold, clock.now());
       return next === undefined ? nothing(fold, false) : { ...next, result: true };
-    }, fence);
-    if (begun) await this.#makeTurn(undefined, undefined);
+    });
+    if (begun) await this.#makeTurn(false);
     return this.#halt === undefined;
   }
 
   /** Opens the action whose answer is the next turn's input. */
   async #askForInput({ evaluation, request }: Extract<TurnEnd, { kind: "awaiting" }>): Promise<boolean> {
-    const { writer, clock, fence, ids } = this.#options;
+    const { clock, ids } = this.#options;
     const action = create(ActionRequestSchema, {
       id: ids.next("action"),
       kind: ActionKind.INPUT,
@@ -394,11 +422,9 @@ export class Runner {
       ...(request.payload === undefined ? {} : { payload: request.payload }),
       ...(request.inputSchema === undefined ? {} : { inputSchema: request.inputSchema }),
     });
-    await this.#retrying(() => {
-      return writer.decide((fold) => {
-        stamp(action, fold.execution, clock.now());
-        return decideAwaitInput(fold, evaluation, { action, key: request.key }, clock.now());
-      }, fence);
+    await this.#decide((fold) => {
+      stamp(action, fold.execution, clock.now());
+      return decideAwaitInput(fold, evaluation, { action, key: request.key }, clock.now());
     });
     return await this.#awaitAnswer();
   }
@@ -415,13 +441,12 @@ export class Runner {
     }
     if (this.#halt !== undefined) return false;
     if (nextTurnInput(writer.head)?.mode === InputMode.REPLACE) return await this.#nextTurn();
-    await this.#makeTurn(undefined, undefined);
-    return true;
+    return await this.#remakeTurn();
   }
 
   /** Ends an execution that does not succeed. */
   async #end(): Promise<void> {
-    const { writer, clock, fence } = this.#options;
+    const { writer, clock } = this.#options;
     if (this.#halt === undefined || this.#halt.kind === "abandon") {
       await this.#cleanUp("the runtime let go of the execution");
       return;
@@ -431,7 +456,7 @@ export class Runner {
     const cleanup = await this.#cleanUp(failure?.message ?? cancel);
     if (this.#isAbandoned()) return;
     const partial = this.#turn?.text.text ?? "";
-    await this.#retrying(() => writer.decide((fold) => decideEnd(fold, failure, cleanup, partial, clock.now()), fence));
+    await this.#decide((fold) => decideEnd(fold, failure, cleanup, partial, clock.now()));
   }
 
   #isAbandoned(): boolean {
@@ -460,12 +485,12 @@ export class Runner {
     return this.#options.provider.cancelTimeoutMs ?? CANCEL_TIMEOUT_MS;
   }
 
-  /** Tries again while the store fails: an execution ends with an event, or is taken up by the next start. */
-  async #retrying<T>(write: () => Promise<T>): Promise<T> {
-    const { clock } = this.#options;
+  /** Decides as the owner, and again while the store fails: an execution ends with an event, or is taken up by the next start. */
+  async #decide<T>(decide: Decide<T>): Promise<T> {
+    const { clock, writer, fence } = this.#options;
     for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, LONGEST_RETRY_MS)) {
       try {
-        return await write();
+        return await writer.decide(decide, fence);
       } catch (error) {
         if (!isHarnessError(error, ErrorReason.STORE_UNAVAILABLE) || this.#isAbandoned()) throw error;
         await new Promise<void>((resolve) => void clock.after(pauseMs, resolve));
