@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { Ajv } from "ajv";
 import { describe, expect, test } from "vitest";
@@ -13,7 +14,7 @@ import type {
   ResumeInfo,
   TurnOutcome,
 } from "../../src/core/provider.js";
-import type { Script } from "../../src/providers/scripted/script.js";
+import { type Script, STEP_KINDS } from "../../src/providers/scripted/script.js";
 import { scriptedProvider } from "../../src/providers/scripted/scripted.js";
 
 /** What one attempt did, and what it left for the next. */
@@ -343,4 +344,10 @@ test("continuity is UNSUPPORTED, and EMULATED where the settings say so", () => 
     ({ manifest }) => manifest.capabilities["conversation.continuity"],
   );
   expect(levels).toEqual([SupportLevel.UNSUPPORTED, SupportLevel.EMULATED]);
+});
+
+test("the page on the provider has a line for every kind of step, and no other", () => {
+  const page = readFileSync(new URL("../../docs/providers/scripted.md", import.meta.url), "utf8");
+  const documented = new Set([...page.matchAll(/^\| `\{"(\w+)"/gm)].map(([, kind]) => kind));
+  expect([...documented].sort()).toEqual([...STEP_KINDS].sort());
 });

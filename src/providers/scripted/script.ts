@@ -140,6 +140,9 @@ const STEPS: Readonly<Record<StepKind, JsonObject>> = {
   duplicate_artifact: TRUE,
 };
 
+/** Every key that a step may have. */
+export const STEP_KINDS: readonly string[] = Object.keys(STEPS);
+
 /** The JSON Schema of a {@link Script}: an unknown or ill-typed key anywhere in it is refused. */
 export const SCRIPT_SCHEMA: JsonObject = object({
   steps: {

@@ -29,7 +29,7 @@ export type Providers = Message<"harnessruntime.config.v1.Providers"> & {
 
   /**
    * Agents that speak the Agent Client Protocol, each with its settings, such as `{agent: gemini}` or
-   * `{command: my-agent, args: [--acp]}`; docs/providers.md lists them all.
+   * `{command: my-agent, args: [--acp]}`; docs/providers/acp.md lists them all.
    *
    * @generated from field: map<string, google.protobuf.Struct> acp = 2;
    */
