@@ -8,6 +8,7 @@ import { CompletionAction } from "../../../gen/ts/harnessruntime/v1/result_event
 import { eventTypeOf } from "../../client/event-type.js";
 import { oneLine } from "./printable.js";
 import { paint } from "./style.js";
+import { widthOf } from "./table.js";
 import { timeText } from "./time-text.js";
 
 type Payload = Event["payload"];
@@ -15,6 +16,8 @@ type Kind = NonNullable<Payload["case"]>;
 type ValueOf<K extends Kind> = Extract<Payload, { case: K }>["value"];
 
 const LONGEST = 100;
+/** What a summary gets on a terminal that has no room for it. */
+const SHORTEST = 20;
 
 /** What is said of each kind of event, besides its name. */
 const SUMMARIES: { readonly [K in Kind]: (value: ValueOf<K>) => string } = {
@@ -50,14 +53,16 @@ const SUMMARIES: { readonly [K in Kind]: (value: ValueOf<K>) => string } = {
 export function eventLine(event: Event): string {
   const { sequence, time, payload } = event;
   const type = paint("cyan", eventTypeOf(event).padEnd(LONGEST_TYPE));
-  return `${String(sequence).padStart(5)}  ${paint("dim", timeText(time))}  ${type}  ${summaryOf(payload)}`.trimEnd();
+  const head = `${String(sequence).padStart(5)}  ${paint("dim", timeText(time))}  ${type}  `;
+  const room = (process.stdout.columns ?? Number.POSITIVE_INFINITY) - widthOf(head);
+  return `${head}${summaryOf(payload, Math.max(SHORTEST, Math.min(LONGEST, room)))}`.trimEnd();
 }
 
 /** Returns what an event says besides its type, on one line. */
-export function summaryOf(payload: Payload): string {
+export function summaryOf(payload: Payload, maxLength = LONGEST): string {
   if (payload.case === undefined) return "";
   const summary = SUMMARIES[payload.case] as (value: Payload["value"]) => string;
-  return oneLine(summary(payload.value), LONGEST);
+  return oneLine(summary(payload.value), maxLength);
 }
 
 /** Returns a value as JSON; empty for none. */

@@ -53,7 +53,7 @@ export function createProgress(): Progress {
     },
     outputReasoningDelta: ({ text }) => screen.write("stderr", text, "dim"),
     toolCallStarted: ({ name, title, input }) =>
-      screen.line(`→ ${oneLine(title || name, LONGEST)} ${short(valueText(input))}`),
+      screen.line(`→ ${oneLine(title || name, LONGEST)} ${short(valueText(input))}`.trimEnd()),
     toolCallCompleted: (call) => screen.line(completedLine(call)),
     runCompleted({ finalOutput, finalOutputTruncated }) {
       if (turnText === "") screen.write("stdout", finalOutput);

@@ -12,6 +12,11 @@ export function pairs(values: Readonly<Record<string, string | undefined>>): str
   return aligned(present.map(([name, value]) => [paint("dim", name), value]));
 }
 
+/** Returns how many columns text takes on a terminal, colours left out. */
+export function widthOf(cell: string): number {
+  return [...stripVTControlCharacters(cell)].length;
+}
+
 function aligned(rows: readonly (readonly string[])[]): string {
   const widths = rows.reduce<number[]>((sofar, row) => {
     return row.map((cell, column) => Math.max(widthOf(cell), sofar[column] ?? 0));
@@ -21,8 +26,4 @@ function aligned(rows: readonly (readonly string[])[]): string {
     return cells.join("  ").trimEnd();
   });
   return lines.map((line) => `${line}\n`).join("");
-}
-
-function widthOf(cell: string): number {
-  return [...stripVTControlCharacters(cell)].length;
 }
