@@ -89,6 +89,25 @@ describe("serve", () => {
     await second.stop();
   });
 
+  test("leaves what still runs after the grace to the next start", async () => {
+    const data = join(folder, "handed-over");
+    const first = await serve([], data);
+    const script = JSON.stringify({ steps: [{ text: "one " }, { await_steer: true }] });
+    const { stdout } = await harness(["run", "scripted", "in", "--detach", "--config", script, "--url", first.url]);
+    const id = stdout.trim();
+    const watching = start(["watch", id, "--url", first.url]);
+    await watching.saw(/output\.text\.delta/);
+    expect((await first.stop()).code).toBe(0);
+    watching.child.kill();
+    await watching.ended;
+
+    const second = await serve([], data);
+    expect((await harness(["send", id, "two", "--mode", "steer", "--url", second.url])).code).toBe(0);
+    expect(await harness(["wait", id, "--url", second.url])).toMatchObject({ code: 0, stdout: "one two\n" });
+    expect((await harness(["get", id, "--url", second.url])).stdout).toMatch(/^attempt, turn +2, 1$/m);
+    await second.stop();
+  });
+
   test("with the memory store it keeps nothing, and says so", async () => {
     const served = await serve(["--store", "memory"]);
     expect((await served.stop()).stdout).toContain("(kept in memory only;");
