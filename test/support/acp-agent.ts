@@ -1,6 +1,7 @@
 // An agent of the Agent Client Protocol that does what its prompt says, and misbehaves as its flags say. The prompt is a
 // JSON list of steps (see STEPS below); any other text is echoed.
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -44,6 +45,7 @@ if (flag("greet") !== undefined) process.stdout.write("Welcome to the agent!\n\n
 
 interface Session {
   readonly prompts: string[];
+  readonly mcpServers: unknown;
   mode: string;
   abort: AbortController | undefined;
 }
@@ -53,7 +55,7 @@ let loggedIn = flag("login") === undefined;
 
 const stateFile = (id: string): string => join(stateDir, `${id}.json`);
 function saveSession(id: string, { prompts }: Session): void {
-  if (stateDir === "") return;
+  if (stateDir === "" || stateDir === "/dev/null") return;
   mkdirSync(stateDir, { recursive: true });
   writeFileSync(stateFile(id), JSON.stringify(prompts));
 }
@@ -119,6 +121,10 @@ const STEPS: Readonly<Record<string, (stage: Stage, value: never) => Promise<unk
       await say(stage, `w${word} `);
     }
   },
+  /** As many words, as fast as they can be written. */
+  async flood(stage, words: number) {
+    for (let word = 0; word < words; word++) await say(stage, `w${word} `);
+  },
   async ask(stage, params: Json) {
     await report(stage, stage.client.request("session/request_permission", { sessionId: stage.sessionId, ...params }));
   },
@@ -173,7 +179,7 @@ const STEPS: Readonly<Record<string, (stage: Stage, value: never) => Promise<unk
   /** A message of so many bytes. */
   async big(stage, { bytes, as }: { bytes: number; as: "update" | "request" | "garbage" }) {
     const text = "x".repeat(bytes);
-    if (as === "garbage") process.stdout.write(`${text}\n`);
+    if (as === "garbage") await new Promise<unknown>((resolve) => process.stdout.write(`${text}\n`, resolve));
     else if (as === "update") await say(stage, text);
     else {
       const params = { sessionId: stage.sessionId, path: "big.txt", content: text };
@@ -194,6 +200,8 @@ const STEPS: Readonly<Record<string, (stage: Stage, value: never) => Promise<unk
   async kill() {
     process.kill(process.pid, "SIGKILL");
   },
+  /** The MCP servers that it was given. */
+  servers: (stage) => say(stage, JSON.stringify(stage.session.mcpServers)),
   /** What the agent knows: how many prompts the session had before, its mode, folder and variables. */
   async recall(stage) {
     const { session } = stage;
@@ -257,18 +265,18 @@ const app = agent({ name: "test-agent" })
   .onRequest(methods.agent.session.new, async ({ params, client }) => {
     await unlessSilent("session/new");
     mustBeLoggedIn();
-    const id = `session-${process.pid}-${sessions.size + 1}`;
-    sessions.set(id, { prompts: [], mode: "ask", abort: undefined });
+    const id = `session-${randomUUID()}`;
+    sessions.set(id, { prompts: [], mcpServers: params.mcpServers, mode: "ask", abort: undefined });
     const commands = { sessionUpdate: "available_commands_update", availableCommands: [] };
     void client.notify<unknown>(methods.client.session.update, { sessionId: id, update: commands });
-    return { sessionId: id, modes, _meta: { mcpServers: params.mcpServers } };
+    return { sessionId: id, modes };
   })
   .onRequest(methods.agent.session.load, async ({ params, client }) => {
     await unlessSilent("session/load");
     mustBeLoggedIn();
     const { sessionId } = params;
     const prompts = loadPrompts(sessionId);
-    const session: Session = { prompts, mode: "ask", abort: undefined };
+    const session: Session = { prompts, mcpServers: params.mcpServers, mode: "ask", abort: undefined };
     sessions.set(sessionId, session);
     const stage: Stage = { client, sessionId, session, signal: new AbortController().signal };
     const replay = async (): Promise<void> => {
@@ -295,8 +303,10 @@ const app = agent({ name: "test-agent" })
     const session = sessions.get(sessionId);
     if (session === undefined) throw RequestError.sessionNotFound(sessionId);
     if (session.abort !== undefined) throw RequestError.invalidRequest(undefined, "still at work on another prompt");
-    const text = textIn(params.prompt);
-    session.prompts.push(text);
+    const given = textIn(params.prompt);
+    // Asked to go on, an agent does what it had not finished.
+    const text = given.startsWith("You were interrupted") ? (session.prompts.at(-1) ?? "") : given;
+    session.prompts.push(given);
     saveSession(sessionId, session);
     await unlessSilent("session/prompt");
     const abort = new AbortController();

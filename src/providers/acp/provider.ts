@@ -7,7 +7,7 @@ import type { FieldViolation } from "../../core/errors.js";
 import type { CleanupReport, Provider, ProviderContext, ProviderHost, TurnOutcome } from "../../core/provider.js";
 import { findCommand } from "../containment/command.js";
 import { openContainment, type ProcessContainment } from "../containment/containment.js";
-import type { ContainmentResult } from "../containment/tree.js";
+import { type ContainmentResult, DEFAULT_END_LIMITS } from "../containment/tree.js";
 import { commandMissing, probeAgent } from "./agent-process.js";
 import type { AgentSession } from "./agent-session.js";
 import { buildEnvironment } from "./environment.js";
@@ -36,9 +36,6 @@ interface ResumeState {
   readonly turn: number;
 }
 
-/** How long an agent may take to answer the protocol's own cancel before its process is ended, in milliseconds. */
-const CANCEL_GRACE_MS = 1_500;
-
 /**
  * A provider that runs any agent which speaks version 1 of the Agent Client
  * Protocol on its standard streams. Each conversation has a process of its own.
@@ -50,7 +47,7 @@ export function acpProvider(settings: AcpSettings, dependencies: AcpDependencies
 class AcpProvider implements Provider {
   readonly capacity: number;
   readonly startTimeoutMs: number;
-  readonly cancelTimeoutMs = 15_000;
+  readonly cancelTimeoutMs: number;
   private loadSession: boolean;
   private containment: ProcessContainment | undefined;
   private pool: SessionPool | undefined;
@@ -63,7 +60,8 @@ class AcpProvider implements Provider {
   ) {
     this.capacity = settings.capacity;
     this.loadSession = settings.loadSession ?? false;
-    const { initializeMs, sessionMs } = settings.limits;
+    const { initializeMs, sessionMs, cancelMs, eofMs, termMs } = settings.limits;
+    this.cancelTimeoutMs = cancelMs + eofMs + termMs + DEFAULT_END_LIMITS.killLimitMs + 5_000;
     this.startTimeoutMs = initializeMs + 3 * sessionMs + 10_000;
   }
 
@@ -121,7 +119,7 @@ class AcpProvider implements Provider {
 
   async cancel(context: ProviderContext): Promise<CleanupReport | undefined> {
     const turn = this.turns.get(context.execution.id);
-    if (turn !== undefined) await settledWithin(turn.settled, CANCEL_GRACE_MS, this.clock);
+    if (turn !== undefined) await settledWithin(turn.settled, this.settings.limits.cancelMs, this.clock);
     return toCleanup(await this.mustPool().end(context.execution.conversationId));
   }
 
@@ -141,7 +139,7 @@ class AcpProvider implements Provider {
   ): Promise<TurnOutcome> {
     const { settings, clock } = this;
     const { id, conversationId } = context.execution;
-    const endAgent = () => this.mustPool().end(conversationId, { eofGraceMs: 0 });
+    const endAgent = () => this.mustPool().end(conversationId, 0);
     const turn = new Turn({ context, session, settings, clock, endAgent });
     this.turns.set(id, turn);
     try {
@@ -208,7 +206,7 @@ async function noteTurn(context: ProviderContext, session: AgentSession): Promis
 async function promptFor(context: ProviderContext, session: AgentSession): Promise<ContentBlock[]> {
   const state = readState(context);
   if (state !== undefined && state.turn >= context.turn) {
-    if (session.id === state.sessionId) return [{ type: "text", text: CONTINUE_PROMPT }];
+    if (session.loaded && session.id === state.sessionId) return [{ type: "text", text: CONTINUE_PROMPT }];
     throw agentError(
       "outcome_unknown",
       "the runtime ended while the agent was at work, and the agent did not load its session: what it had done is not known; look at the workspace and start anew",

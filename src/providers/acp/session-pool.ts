@@ -4,7 +4,7 @@ import type { Execution } from "../../../gen/ts/harnessruntime/v1/execution_pb.j
 import type { Clock } from "../../core/clock.js";
 import type { Log, ProviderContext } from "../../core/provider.js";
 import type { ProcessContainment } from "../containment/containment.js";
-import type { ContainmentResult, EndLimits, ProcessTree } from "../containment/tree.js";
+import type { ContainmentResult, ProcessTree } from "../containment/tree.js";
 import { AgentSession } from "./agent-session.js";
 import { buildEnvironment } from "./environment.js";
 import { agentError } from "./failure.js";
@@ -25,6 +25,8 @@ interface Entry {
   /** What it was started with: another execution may need another. */
   readonly setup: string;
   readonly session: Promise<AgentSession>;
+  /** Set once it is being ended: it takes no further execution. */
+  ended: Promise<ContainmentResult> | undefined;
   /** The execution that has it; undefined while it waits. */
   executionId: string | undefined;
   stopIdle: () => void;
@@ -49,7 +51,7 @@ export class SessionPool {
       entry.stopIdle();
       entry.executionId = id;
       const session = await entry.session.catch(() => undefined);
-      if (session?.isAlive && entry.setup === setup) return session;
+      if (session?.isAlive && entry.ended === undefined && entry.setup === setup) return session;
       await this.end(conversationId);
     }
     return this.start(context, setup, earlierId);
@@ -74,12 +76,14 @@ export class SessionPool {
     if (longest !== undefined && others.length >= limits.maxIdle) this.endLater(...longest);
   }
 
-  /** Ends the conversation's agent and all that it started. Undefined where there is none. */
-  async end(conversationId: string, limits: Partial<EndLimits> = {}): Promise<ContainmentResult | undefined> {
+  /** Ends the conversation's agent and all that it started; `eofGraceMs` goes before the settings. Undefined where there is none. */
+  async end(conversationId: string, eofGraceMs?: number): Promise<ContainmentResult | undefined> {
+    const { eofMs, termMs } = this.options.settings.limits;
     const entry = this.entries.get(conversationId);
     if (entry === undefined) return undefined;
     entry.stopIdle();
-    const report = await entry.tree.end(limits);
+    entry.ended ??= entry.tree.end({ eofGraceMs: eofGraceMs ?? eofMs, termGraceMs: termMs });
+    const report = await entry.ended;
     // One that an execution still has stays, for the execution to learn how it ended.
     if (entry.executionId === undefined && this.entries.get(conversationId) === entry) {
       this.entries.delete(conversationId);
@@ -110,7 +114,7 @@ export class SessionPool {
         cwd: await this.folderOf(context),
         earlierId: earlierId ?? (await this.readEarlierId(conversationId)),
       });
-    const entry: Entry = { tree, setup, session: open(), executionId: id, stopIdle: () => {} };
+    const entry: Entry = { tree, setup, session: open(), ended: undefined, executionId: id, stopIdle: () => {} };
     this.entries.set(conversationId, entry);
     try {
       const session = await entry.session;

@@ -55,8 +55,14 @@ export interface AcpLimits {
   readonly sessionMs: number;
   /** For a turn, not counting the time in which somebody is asked. Default 3,600,000. */
   readonly turnMs: number;
-  /** From the protocol's own cancel to the end of the agent, where it does not answer. Default 5,000. */
+  /** From the protocol's own cancel to the end of the agent's process, where a turn is replaced or over its time. Default 5,000. */
   readonly interruptMs: number;
+  /** The same where the execution is cancelled; the process then ends in any case. Default 1,500. */
+  readonly cancelMs: number;
+  /** From the end of the agent's input to SIGTERM. Default 1,500. */
+  readonly eofMs: number;
+  /** From SIGTERM to SIGKILL. Default 1,000. */
+  readonly termMs: number;
   /** For an agent that has nothing to do. Default 600,000. */
   readonly idleMs: number;
   /** Agents that have nothing to do and are kept. Default 8. */
@@ -96,6 +102,9 @@ const DEFAULT_LIMITS: AcpLimits = {
   sessionMs: 60_000,
   turnMs: 3_600_000,
   interruptMs: 5_000,
+  cancelMs: 1_500,
+  eofMs: 1_500,
+  termMs: 1_000,
   idleMs: 600_000,
   maxIdle: 8,
   maxLineBytes: 8 * 1024 * 1024,

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import type { Clock } from "../../../src/core/clock.js";
 import type { Log } from "../../../src/core/provider.js";
-import type { RuntimeOptions } from "../../../src/core/runtime.js";
+import type { Store } from "../../../src/core/store.js";
 import { acpProvider } from "../../../src/providers/acp/provider.js";
 import type { AcpSettings } from "../../../src/providers/acp/settings.js";
+import { openMemoryStore } from "../../../src/store/memory.js";
 import { type LiveRun, type LiveRuntime, openLiveRuntime, type StartOptions } from "../../support/live-runtime.js";
 import { processesWith } from "../../support/processes.js";
 import { sourceArgs } from "../../support/run-source.js";
@@ -15,8 +16,10 @@ import { sourceArgs } from "../../support/run-source.js";
 export interface AgentFixtureOptions extends Partial<AcpSettings> {
   /** The test agent's flags, such as `--silent=initialize`. */
   readonly flags?: readonly string[];
+  /** What the fixture sets and this test does not want set. */
+  readonly unset?: readonly (keyof AcpSettings)[];
   readonly clock?: Clock;
-  readonly store?: RuntimeOptions["store"];
+  readonly store?: Store;
 }
 
 /** A runtime with the test agent as the provider `test`, and the folders that they use. */
@@ -29,7 +32,7 @@ export interface AgentFixture extends LiveRuntime {
   run(steps: string | readonly unknown[], more?: StartOptions): Promise<LiveRun>;
   /** Processes that this fixture's agents, or what they started, still have. */
   alive(): Promise<string[]>;
-  /** Closes the runtime and opens another one on the same folders. */
+  /** Closes the runtime and opens another one on the same store and folders. */
   reopen(options?: AgentFixtureOptions): Promise<AgentFixture>;
 }
 
@@ -42,26 +45,28 @@ export async function openAgent(options: AgentFixtureOptions = {}): Promise<Agen
 }
 
 async function open(root: string, options: AgentFixtureOptions): Promise<AgentFixture> {
-  const { flags = [], clock, store, env = {}, ...settings } = options;
+  const { flags = [], unset = [], clock, env = {}, limits, store = openMemoryStore(), ...settings } = options;
   const logged: string[] = [];
   const note = (fields: unknown, message: string): number => logged.push(`${message} ${JSON.stringify(fields)}`);
   const log: Log = { debug: note, info: note, warn: note, error: note };
-  const provider = acpProvider(
-    {
-      id: "test",
-      command: process.execPath,
-      args: sourceArgs(agentFile, ...flags),
-      cwd: root,
-      loadSession: !flags.includes("--no-load"),
-      // Found again in the environment of whatever is left of it.
-      env: { ACP_FIXTURE: root, ACP_AGENT_STATE: join(root, "state"), ...env },
-      ...settings,
-    },
-    clock === undefined ? {} : { clock },
+  const all: AcpSettings = {
+    id: "test",
+    command: process.execPath,
+    args: sourceArgs(agentFile, ...flags),
+    cwd: root,
+    loadSession: !flags.includes("--no-load"),
+    // Found again in the environment of whatever is left of it.
+    env: { ACP_FIXTURE: root, ACP_AGENT_STATE: join(root, "state"), ...env },
+    // A test does not wait as long as an operator does.
+    limits: { cancelMs: 300, eofMs: 300, termMs: 200, ...limits },
+    ...settings,
+  };
+  const wanted = Object.fromEntries(
+    Object.entries(all).filter(([name]) => !(unset as readonly string[]).includes(name)),
   );
+  const provider = acpProvider(wanted, clock === undefined ? {} : { clock });
   const live = await openLiveRuntime({
-    ...{ providers: [provider], dataDir: join(root, "data"), log },
-    ...(store === undefined ? {} : { store }),
+    ...{ store, providers: [provider], dataDir: join(root, "data"), log },
   });
   const fixture: AgentFixture = {
     ...live,
@@ -71,7 +76,7 @@ async function open(root: string, options: AgentFixtureOptions): Promise<AgentFi
     async reopen(again = options) {
       fixtures.delete(fixture);
       await live.close();
-      return open(root, again);
+      return open(root, { ...again, store });
     },
   };
   fixtures.add(fixture);
