@@ -166,6 +166,11 @@ const STEPS: Readonly<Record<string, (stage: Stage, value: never) => Promise<unk
     if (wait) await new Promise((resolve) => child.once("exit", resolve));
     else child.unref();
   },
+  /** Steps that only the first process of the session does. */
+  async once(stage, steps: readonly Json[]) {
+    if (stage.session.prompts.length > 1) return;
+    for (const step of steps) await playStep(stage, step);
+  },
   sleep: (stage, ms: number) => pause(ms, stage.signal),
   /** Until it is cancelled. */
   hang: (stage) => aborted(stage.signal),

@@ -34,10 +34,15 @@ export function agentError(problem: AgentProblem, message: string, stderr = "", 
   return new HarnessError(ErrorReason.PROVIDER_UNAVAILABLE, text, { problem }, { cause });
 }
 
+/** Returns what went wrong, where `error` is of {@link agentError}. */
+export function problemOf(error: unknown): AgentProblem | undefined {
+  return error instanceof HarnessError ? (error.metadata["problem"] as AgentProblem | undefined) : undefined;
+}
+
 /** The outcome of a turn that ended with `error`. */
 export function failedTurn(error: unknown): TurnOutcome {
   const message = error instanceof Error ? error.message : String(error);
-  const problem = error instanceof HarnessError ? (error.metadata["problem"] as AgentProblem | undefined) : undefined;
+  const problem = problemOf(error);
   const reason = problem === undefined ? undefined : REASONS[problem];
   return { status: "failed", message, ...(reason === undefined ? {} : { reason }) };
 }

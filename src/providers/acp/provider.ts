@@ -5,6 +5,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { type Clock, systemClock } from "../../core/clock.js";
 import type { FieldViolation } from "../../core/errors.js";
 import type { CleanupReport, Provider, ProviderContext, ProviderHost, TurnOutcome } from "../../core/provider.js";
+import { ProviderLostError } from "../../core/provider-lost.js";
 import { findCommand } from "../containment/command.js";
 import { openContainment, type ProcessContainment } from "../containment/containment.js";
 import { type ContainmentResult, DEFAULT_END_LIMITS } from "../containment/tree.js";
@@ -52,6 +53,7 @@ class AcpProvider implements Provider {
   private containment: ProcessContainment | undefined;
   private pool: SessionPool | undefined;
   private readonly turns = new Map<string, Turn>();
+  private readonly callIds = new Map<string, Map<string, number>>();
   private readonly failedStarts = new Map<string, unknown>();
 
   constructor(
@@ -113,6 +115,7 @@ class AcpProvider implements Provider {
       await noteTurn(context, session);
       return await this.runTurn(context, session, prompt);
     } catch (error) {
+      if (error instanceof ProviderLostError) throw error;
       return context.signal.aborted ? { status: "cancelled" } : failedTurn(error);
     }
   }
@@ -125,6 +128,7 @@ class AcpProvider implements Provider {
 
   async dispose({ execution }: ProviderContext): Promise<void> {
     this.failedStarts.delete(execution.id);
+    this.callIds.delete(execution.id);
     await this.mustPool().release(execution);
   }
 
@@ -140,7 +144,9 @@ class AcpProvider implements Provider {
     const { settings, clock } = this;
     const { id, conversationId } = context.execution;
     const endAgent = () => this.mustPool().end(conversationId, 0);
-    const turn = new Turn({ context, session, settings, clock, endAgent });
+    const callIds = this.callIds.get(id) ?? new Map<string, number>();
+    this.callIds.set(id, callIds);
+    const turn = new Turn({ context, session, settings, clock, callIds, endAgent });
     this.turns.set(id, turn);
     try {
       return await turn.run(prompt);
@@ -198,9 +204,9 @@ function readState({ resume }: ProviderContext): ResumeState | undefined {
 /** Stores what a resumed attempt needs, and what the turn runs on, before the prompt is sent. */
 async function noteTurn(context: ProviderContext, session: AgentSession): Promise<void> {
   const state: ResumeState = { sessionId: session.id, turn: context.turn };
-  context.saveResumeState(Buffer.from(JSON.stringify(state)));
   const { name, version } = session.info;
-  await context.emit(nativeEvent("session", { session_id: session.id, loaded: session.loaded, agent: name, version }));
+  const event = nativeEvent("session", { session_id: session.id, loaded: session.loaded, agent: name, version });
+  await context.emit(event, { resumeState: Buffer.from(JSON.stringify(state)) });
 }
 
 async function promptFor(context: ProviderContext, session: AgentSession): Promise<ContentBlock[]> {

@@ -26,15 +26,18 @@ interface Call {
 export type ReadTerminal = (terminalId: string) => string | undefined;
 
 /**
- * The tool calls of one session, by the agent's ids. The first that is heard of
+ * The tool calls of one turn, by the agent's ids. The first that is heard of
  * a call may be its beginning, an update or a question for permission; what
  * comes later is merged into it, and no late word undoes a later state.
  */
 export class ToolCalls {
   private readonly calls = new Map<string, Call>();
-  private readonly used = new Map<string, number>();
 
-  constructor(private readonly readTerminal: ReadTerminal) {}
+  /** `used`: how often each of the agent's ids came in the execution so far. */
+  constructor(
+    private readonly used: Map<string, number>,
+    private readonly readTerminal: ReadTerminal,
+  ) {}
 
   /** Takes in what the agent says of a call. `begins`: it says so as of a new one. */
   apply(fields: Fields, begins: boolean): ProviderEvent[] {
@@ -59,10 +62,9 @@ export class ToolCalls {
     if (call !== undefined) call.denied = true;
   }
 
-  /** Ends what the agent left open, because of `reason`, and forgets all calls: their ids may come again. */
+  /** Ends what the agent left open, because of `reason`. */
   endTurn(reason: string): ProviderEvent[] {
     const open = [...this.calls.values()].filter((call) => !call.ended);
-    this.calls.clear();
     return open.map((call) => this.completed(call, !call.denied, reason));
   }
 

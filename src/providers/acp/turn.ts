@@ -1,10 +1,11 @@
 import type { ContentBlock, CreateElicitationResponse, RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import type { Clock } from "../../core/clock.js";
 import type { ActionAnswer, ActionInit, ProviderContext, TurnOutcome } from "../../core/provider.js";
+import { ProviderLostError } from "../../core/provider-lost.js";
 import type { AgentSession, PromptListener } from "./agent-session.js";
 import { toElicitationResponse, toInputAction } from "./elicitation.js";
 import { Emitter } from "./emitter.js";
-import { failedTurn } from "./failure.js";
+import { failedTurn, problemOf } from "./failure.js";
 import { type Fields, fieldsOf, textOf } from "./json.js";
 import { allows, choicesOf, choose, subjectOf, toAction } from "./permission.js";
 import type { AgentSettings } from "./settings.js";
@@ -18,6 +19,8 @@ export interface TurnOptions {
   readonly session: AgentSession;
   readonly settings: AgentSettings;
   readonly clock: Clock;
+  /** How often the execution had a tool call of each ID. */
+  readonly callIds: Map<string, number>;
   /** Ends the agent where it does not stop when it is asked to. */
   endAgent(): Promise<unknown>;
 }
@@ -46,7 +49,7 @@ export class Turn implements PromptListener {
   constructor(private readonly options: TurnOptions) {
     const { context, session, settings, clock } = options;
     this.emitter = new Emitter(context);
-    this.calls = new ToolCalls((id) => session.terminalText(id));
+    this.calls = new ToolCalls(options.callIds, (id) => session.terminalText(id));
     this.updates = new Updates(context.turn, this.calls);
     this.limit = new PausableLimit(clock, settings.limits.turnMs, () => this.interrupt("limit"));
     this.whenStopped = new Promise((resolve) => {
@@ -59,7 +62,7 @@ export class Turn implements PromptListener {
     return this.prompting.catch(() => {});
   }
 
-  /** Runs the prompt to its end. Rejects only where the runtime refuses an event. */
+  /** Runs the prompt to its end. Rejects with a ProviderLostError where the agent ended, and where the runtime refuses an event. */
   async run(prompt: readonly ContentBlock[]): Promise<TurnOutcome> {
     const { context, session } = this.options;
     const abort = (): void => this.interrupt("aborted");
@@ -73,6 +76,7 @@ export class Turn implements PromptListener {
       );
       this.emitter.push(...this.calls.endTurn("the turn ended before the call did"));
       await this.emitter.flush();
+      if (outcome instanceof ProviderLostError) throw outcome;
       return outcome;
     } finally {
       context.signal.removeEventListener("abort", abort);
@@ -170,8 +174,10 @@ export class Turn implements PromptListener {
     return { status: "failed", message: "the agent ended the turn as cancelled, unasked" };
   }
 
-  private toFailure(error: unknown): TurnOutcome {
-    return this.stop === undefined ? failedTurn(error) : this.toStopped();
+  private toFailure(error: unknown): TurnOutcome | ProviderLostError {
+    if (this.stop !== undefined) return this.toStopped();
+    if (problemOf(error) !== "agent_ended") return failedTurn(error);
+    return new ProviderLostError(error instanceof Error ? error.message : String(error), { cause: error });
   }
 
   private toStopped(): TurnOutcome {

@@ -1,7 +1,9 @@
+import { randomInt } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
 import { FailureReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ExecutionState } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { InputMode } from "../../../gen/ts/harnessruntime/v1/input_pb.js";
+import { processesWith } from "../../support/processes.js";
 import { closeFixtures, openAgent } from "./fixture.js";
 
 afterEach(closeFixtures);
@@ -51,6 +53,15 @@ describe("what an agent does becomes events", () => {
       { toolCallId: "a", error: "" },
       { toolCallId: "a#2", error: "no such file" },
     ]);
+  });
+
+  test("the calls of an execution have different ids, although the agent's are the same in each turn", async () => {
+    const { run } = await openAgent();
+    const steps = [{ sleep: 200 }, toolCall({ title: "Cat", status: "completed" })];
+    const live = await run(steps);
+    await live.send(JSON.stringify(steps));
+    await live.end();
+    expect(live.all("toolCallStarted").map(({ toolCallId }) => toolCallId)).toEqual(["a", "a#2"]);
   });
 
   test("a call that is left open is closed with its turn", async () => {
@@ -125,7 +136,7 @@ describe("how a turn ends", () => {
   });
 
   test("an agent that ends in the middle of a turn is lost, with its last words but no secrets", async () => {
-    const { run, alive } = await openAgent({ env: { TEST_API_KEY: "very-secret-value" } });
+    const { run, alive } = await openAgent({ flags: ["--no-load"], env: { TEST_API_KEY: "very-secret-value" } });
     const words = "panic: token=abcdef123456 very-secret-value\n\u001b[31mBearer abcdefghijkl\u001b[0m";
     const execution = await (await run([{ text: "x" }, { stderr: words }, { sleep: 50 }, { exit: 7 }])).end();
     expect(execution.error?.reason).toBe(FailureReason.PROVIDER_LOST);
@@ -134,16 +145,20 @@ describe("how a turn ends", () => {
     expect(await alive()).toEqual([]);
   });
 
-  test("an agent that is killed is lost, and what it had started is ended", async () => {
+  test("an agent that is killed is lost, what it had started is ended, and the next attempt goes on with the session", async () => {
     const { run, alive } = await openAgent();
-    const live = await run([{ shell: { command: "sleep 300" } }, { text: "x" }, { kill: true }]);
+    const nap = `sleep 300.${randomInt(1e6, 1e7)}`;
+    const live = await run([
+      { shell: { command: nap } },
+      { once: [{ text: "half " }, { kill: true }] },
+      { text: "whole" },
+    ]);
     const execution = await live.end();
-    expect(execution.error).toMatchObject({
-      reason: FailureReason.PROVIDER_LOST,
-      message: expect.stringContaining("SIGKILL"),
-    });
-    expect(execution.containment?.escaped).toEqual([]);
-    expect(await alive()).toEqual([]);
+    expect(execution).toMatchObject({ state: ExecutionState.SUCCEEDED, attempt: 2, finalOutput: "half whole" });
+    expect(live.all("runResumed")[0]?.previousFailure?.message).toContain("ended by SIGKILL");
+    expect(live.all("providerEvent").at(-1)?.data).toMatchObject({ loaded: true });
+    expect((await alive()).length).toBeGreaterThan(0);
+    expect(await processesWith(nap.replace(" ", "\0"))).toHaveLength(1);
   });
 
   test("a turn that takes longer than it may is stopped, and says what to do", async () => {
