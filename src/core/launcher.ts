@@ -31,6 +31,7 @@ const HISTORY_LIMIT = 100;
 export class Launcher {
   readonly #options: LauncherOptions;
   readonly #running = new Set<Runner>();
+  readonly #launches = new Set<Promise<void>>();
   #closing = false;
 
   constructor(options: LauncherOptions) {
@@ -39,6 +40,16 @@ export class Launcher {
 
   /** Runs an execution until it is over or let go. Rejects where the store cannot be used. */
   async launch(live: LiveExecution, provider: Provider, entry: RunnerOptions["entry"]): Promise<void> {
+    const launch = this.#launch(live, provider, entry);
+    this.#launches.add(launch);
+    try {
+      await launch;
+    } finally {
+      this.#launches.delete(launch);
+    }
+  }
+
+  async #launch(live: LiveExecution, provider: Provider, entry: RunnerOptions["entry"]): Promise<void> {
     const { store, clock, node } = this.#options;
     const leaseUntilMs = store.shared ? clock.now() + LEASE_MS : Number.MAX_SAFE_INTEGER;
     const fence = await store.claim(live.key, node, clock.now(), leaseUntilMs);
@@ -69,10 +80,11 @@ export class Launcher {
     return this.#running.size;
   }
 
-  /** Lets go of all that run, and takes nothing more. */
+  /** Lets go of all that run, gives them back, and takes nothing more. */
   async close(): Promise<void> {
     this.#closing = true;
     await Promise.all([...this.#running].map((runner) => runner.abandon()));
+    await Promise.allSettled(this.#launches);
   }
 
   /**
