@@ -84,6 +84,14 @@ func (c *Client) Start(ctx context.Context, request *v1.StartExecutionRequest) (
 	return response.GetExecution(), err
 }
 
+// Get returns an execution as it stands.
+func (c *Client) Get(ctx context.Context, executionID string) (*v1.Execution, error) {
+	response, err := patiently(ctx, c, func(ctx context.Context) (*v1.GetExecutionResponse, error) {
+		return c.Executions.GetExecution(ctx, &v1.GetExecutionRequest{ExecutionId: executionID})
+	})
+	return response.GetExecution(), err
+}
+
 // Send sends an input. A request without an idempotency key gets one, so that the input is accepted once.
 func (c *Client) Send(ctx context.Context, request *v1.SendInputRequest) (*v1.SendInputResponse, error) {
 	if request.IdempotencyKey == nil {

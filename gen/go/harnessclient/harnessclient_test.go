@@ -69,6 +69,10 @@ func (s *server) StartExecution(_ context.Context, request *v1.StartExecutionReq
 	return &v1.StartExecutionResponse{Execution: &v1.Execution{Id: "exe_1"}}, s.fault()
 }
 
+func (s *server) GetExecution(_ context.Context, request *v1.GetExecutionRequest) (*v1.GetExecutionResponse, error) {
+	return &v1.GetExecutionResponse{Execution: &v1.Execution{Id: request.GetExecutionId()}}, s.fault()
+}
+
 func (s *server) SendInput(_ context.Context, request *v1.SendInputRequest) (*v1.SendInputResponse, error) {
 	s.keys = append(s.keys, request.GetIdempotencyKey())
 	return &v1.SendInputResponse{InputId: "inp_1"}, s.fault()
@@ -219,6 +223,10 @@ func TestCallsAreSentAgainWithTheSameKey(t *testing.T) {
 		down := connect.NewError(connect.CodeUnavailable, "down")
 		s := &server{faults: []error{down, down}}
 		if execution, err := s.client().Start(t.Context(), &v1.StartExecutionRequest{}); err != nil || execution.GetId() != "exe_1" {
+			t.Errorf("got %v, %v", execution, err)
+		}
+		s.faults = []error{down}
+		if execution, err := s.client().Get(t.Context(), "exe_1"); err != nil || execution.GetId() != "exe_1" {
 			t.Errorf("got %v, %v", execution, err)
 		}
 		s.faults = []error{down}

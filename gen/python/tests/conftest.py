@@ -23,6 +23,7 @@ from harnessruntime.v1.execution_commands_pb2 import (
     StartExecutionResponse,
 )
 from harnessruntime.v1.execution_pb2 import EXECUTION_STATE_RUNNING, EXECUTION_STATE_SUCCEEDED, Execution
+from harnessruntime.v1.execution_service_pb2 import GetExecutionRequest, GetExecutionResponse
 
 SILENCE = "silence"
 
@@ -100,6 +101,10 @@ class Server:
         self._called(context)
         return StartExecutionResponse(execution=Execution(id="exe_1"))
 
+    def get(self, request: GetExecutionRequest, context: grpc.ServicerContext) -> GetExecutionResponse:
+        self._called(context)
+        return GetExecutionResponse(execution=Execution(id=request.execution_id))
+
     def send(self, request: SendInputRequest, context: grpc.ServicerContext) -> SendInputResponse:
         self.keys.append(request.idempotency_key)
         self._called(context)
@@ -123,6 +128,7 @@ def server() -> Iterator[Server]:
         "StartExecution": unary(
             served.start, StartExecutionRequest.FromString, StartExecutionResponse.SerializeToString
         ),
+        "GetExecution": unary(served.get, GetExecutionRequest.FromString, GetExecutionResponse.SerializeToString),
         "SendInput": unary(served.send, SendInputRequest.FromString, SendInputResponse.SerializeToString),
     }
     action: dict[str, grpc.RpcMethodHandler[Any, Any]] = {

@@ -23,6 +23,7 @@ class Face(Protocol):
 
     def follow(self, target: str, event_types: list[str] = ..., waits: Waits = ...) -> list[int]: ...
     def start(self, target: str, request: StartExecutionRequest) -> Execution: ...
+    def get(self, target: str, execution_id: str) -> Execution: ...
     def send(self, target: str, request: SendInputRequest) -> SendInputResponse: ...
     def respond(self, target: str, answer: ActionResponse) -> ActionRequest: ...
 
@@ -35,6 +36,10 @@ class Threads:
     def start(self, target: str, request: StartExecutionRequest) -> Execution:
         with Client.dial(target, "secret", WAITS) as client:
             return client.start(request)
+
+    def get(self, target: str, execution_id: str) -> Execution:
+        with Client.dial(target, waits=WAITS) as client:
+            return client.get(execution_id)
 
     def send(self, target: str, request: SendInputRequest) -> SendInputResponse:
         with Client.dial(target, waits=WAITS) as client:
@@ -57,6 +62,13 @@ class Asyncio:
         async def run() -> Execution:
             async with aio.Client.dial(target, "secret", WAITS) as client:
                 return await client.start(request)
+
+        return asyncio.run(run())
+
+    def get(self, target: str, execution_id: str) -> Execution:
+        async def run() -> Execution:
+            async with aio.Client.dial(target, waits=WAITS) as client:
+                return await client.get(execution_id)
 
         return asyncio.run(run())
 
@@ -149,6 +161,11 @@ def test_a_call_is_sent_again_with_the_same_key(server: Server, face: Face, call
     assert {once(), once()} == {"exe_1" if call == "start" else "inp_1"}
     assert len(server.keys) == 6
     assert len(set(server.keys)) == 2 and "" not in server.keys
+
+
+def test_a_read_is_sent_again(server: Server, face: Face) -> None:
+    server.faults = [DOWN, DOWN]
+    assert face.get(server.target, "exe_7").id == "exe_7"
 
 
 def test_the_callers_key_and_token_are_sent(server: Server, face: Face) -> None:

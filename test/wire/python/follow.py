@@ -47,16 +47,28 @@ async def in_asyncio(target: str, config: dict[str, Any]) -> dict[str, Any]:
         return seen(execution.id, [event async for event in client.follow_events(execution.id)])
 
 
-def main() -> None:
+def answer(result: dict[str, Any]) -> None:
+    print(json.dumps(result), flush=True)
+
+
+def target_of(job: dict[str, Any]) -> str:
+    return str(job["url"]).removeprefix("http://")
+
+
+def threads() -> None:
     for line in sys.stdin:
         job = json.loads(line)
-        target = job["url"].removeprefix("http://")
-        if sys.argv[1] == "asyncio":
-            result = asyncio.run(in_asyncio(target, job["config"]))
-        else:
-            result = in_threads(target, job["config"])
-        print(json.dumps(result), flush=True)
+        answer(in_threads(target_of(job), job["config"]))
+
+
+async def one_loop() -> None:
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        job = json.loads(line)
+        answer(await in_asyncio(target_of(job), job["config"]))
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1] == "asyncio":
+        asyncio.run(one_loop())
+    else:
+        threads()

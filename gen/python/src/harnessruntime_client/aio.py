@@ -13,6 +13,7 @@ from harnessruntime.v1.event_pb2 import Event
 from harnessruntime.v1.event_stream_pb2 import WatchEventsResponse
 from harnessruntime.v1.execution_commands_pb2 import SendInputRequest, SendInputResponse, StartExecutionRequest
 from harnessruntime.v1.execution_pb2 import Execution
+from harnessruntime.v1.execution_service_pb2 import GetExecutionRequest
 from harnessruntime.v1.execution_service_pb2_grpc import ExecutionServiceStub
 from harnessruntime.v1.runtime_service_pb2_grpc import RuntimeServiceStub
 
@@ -48,6 +49,11 @@ class Client:
     async def start(self, request: StartExecutionRequest) -> Execution:
         """Starts an execution; it has an idempotency key, so that it is sent again safely."""
         return (await self._call(self.executions.StartExecution, with_key(request))).execution
+
+    async def get(self, execution_id: str) -> Execution:
+        """Returns an execution as it stands."""
+        request = GetExecutionRequest(execution_id=execution_id)
+        return (await self._call(self.executions.GetExecution, request)).execution
 
     async def send(self, request: SendInputRequest) -> SendInputResponse:
         """Sends an input; it has an idempotency key, so that it is accepted once."""
