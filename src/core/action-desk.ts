@@ -248,6 +248,20 @@ function mustCompile(schema: NonNullable<ActionRequest["inputSchema"]>): void {
   }
 }
 
+/** Returns the action whose answer begins the next turn, as a provider's outcome asks for it. */
+export function inputAction(id: string, request: Omit<ActionInit, "kind">): ActionRequest {
+  return create(ActionRequestSchema, {
+    id,
+    kind: ActionKind.INPUT,
+    state: ActionState.PENDING,
+    title: request.title,
+    description: request.description ?? "",
+    providerRef: request.providerRef ?? "",
+    ...(request.payload === undefined ? {} : { payload: request.payload }),
+    ...(request.inputSchema === undefined ? {} : { inputSchema: request.inputSchema }),
+  });
+}
+
 /** Sets what is known only when the action opens. */
 export function stamp(action: ActionRequest, { id, actionPolicy }: Execution, nowMs: number): void {
   action.executionId = id;

@@ -1,13 +1,12 @@
-import { create, fromBinary } from "@bufbuild/protobuf";
-import { ActionKind, ActionRequestSchema, ActionState } from "../../gen/ts/harnessruntime/v1/action_pb.js";
-import { type Content, ContentSchema } from "../../gen/ts/harnessruntime/v1/content_pb.js";
+import { create } from "@bufbuild/protobuf";
 import { ErrorReason, FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ExecutionErrorSchema, ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { InputMode } from "../../gen/ts/harnessruntime/v1/input_pb.js";
-import { ActionDesk, stamp } from "./action-desk.js";
+import { ActionDesk, inputAction, stamp } from "./action-desk.js";
 import { type Bounded, bounded, promised } from "./bounded.js";
 import { exhaustedBudget } from "./budget.js";
 import { supports } from "./capability.js";
+import { cleanUp } from "./clean-up.js";
 import type { Clock } from "./clock.js";
 import { decideNextTurn, nextTurnInput } from "./decide-input.js";
 import {
@@ -23,24 +22,23 @@ import {
 import { nothing } from "./decision.js";
 import { isHarnessError } from "./errors.js";
 import { type Fold, isCancelling, openAction, toExecution } from "./fold.js";
+import { type Halt, HaltSwitch, haltError } from "./halt.js";
 import type { Ids } from "./ids.js";
 import { isTerminal } from "./lifecycle.js";
-import { checkOutcome, type TurnEnd, thrown, violation } from "./outcome.js";
-import type { CleanupReport, HistoryItem, Log, Provider, ResumeInfo } from "./provider.js";
-import { ProviderLostError } from "./provider-lost.js";
-import type { ExecutionKey, SideRows, Store } from "./store.js";
+import { type TurnEnd, thrown, violation } from "./outcome.js";
+import { decideAsOwner } from "./owner.js";
+import type { HistoryItem, Log, Provider, ResumeInfo } from "./provider.js";
+import { type CallEnd, callProvider } from "./provider-call.js";
+import { resumeInfo, turnInput } from "./resume-info.js";
+import type { ExecutionKey, Store } from "./store.js";
 import { Turn } from "./turn.js";
 import { TurnAbortedError } from "./turn-aborted.js";
 import { recollect, TextCollector } from "./turn-text.js";
 import type { Decide, Writer } from "./writer.js";
 
 const START_TIMEOUT_MS = 60_000;
-const CANCEL_TIMEOUT_MS = 10_000;
 /** An execution whose provider is lost more often than this fails: it may be what kills it. */
 const MOST_LOSSES = 5;
-/** The longest pause between tries to write an execution's end while the store fails. */
-const LONGEST_RETRY_MS = 5_000;
-
 /** What a runner works on. */
 export interface RunnerOptions {
   readonly key: ExecutionKey;
@@ -61,12 +59,6 @@ export interface RunnerOptions {
 /** How a runner stopped: the execution is terminal, was given up to another owner, or the runtime failed to run it. */
 export type RunnerEnd = "over" | "let go" | "broken";
 
-/** Why a turn does not go on: the first reason counts. */
-type Halt =
-  | { readonly kind: "cancel" }
-  | { readonly kind: "fail"; readonly failure: Failure }
-  | { readonly kind: "abandon"; readonly fenced?: boolean };
-
 /**
  * Owns one running execution: calls its provider turn by turn, follows the log
  * for inputs, answers and cancellation, and writes how it ends. It acts on what
@@ -74,9 +66,8 @@ type Halt =
  */
 export class Runner {
   readonly #options: RunnerOptions;
-  readonly #halted = Promise.withResolvers<void>();
+  readonly #switch = new HaltSwitch();
   readonly #ended = Promise.withResolvers<RunnerEnd>();
-  #halt: Halt | undefined;
   #turn: Turn | undefined;
   #desk: ActionDesk | undefined;
   /** Resolved when the current turn must give way to a replacing input. */
@@ -88,9 +79,8 @@ export class Runner {
   #resume: ResumeInfo | undefined;
   #entered = false;
   #reattached: boolean;
-  /** How often the provider was lost, and the failure that the last loss would be. */
+  /** How often the provider was lost. */
   #losses = 0;
-  #lost: Failure | undefined;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
@@ -125,11 +115,13 @@ export class Runner {
   }
 
   #stop(halt: Halt): void {
-    if (this.#halt !== undefined && !(halt.kind === "abandon" && this.#halt.kind !== "abandon")) return;
-    this.#halt = halt;
+    if (!this.#switch.stop(halt)) return;
     this.#turn?.abort(haltError(halt));
-    this.#halted.resolve();
     this.#onChange?.();
+  }
+
+  get #halt(): Halt | undefined {
+    return this.#switch.halt;
   }
 
   async #live(): Promise<void> {
@@ -149,7 +141,7 @@ export class Runner {
     await this.#enter();
     while (!this.#isDone() && (await this.#runTurn()));
     if (!isTerminal(this.#options.writer.head.execution.state)) await this.#end();
-    return this.#isAbandoned() ? "let go" : "over";
+    return this.#switch.isAbandoned ? "let go" : "over";
   }
 
   /** What an error that only the store or a bug can cause means for the execution. */
@@ -160,7 +152,7 @@ export class Runner {
       return "let go";
     }
     log.error({ executionId: key.executionId, error }, "the runner stopped");
-    return this.#isAbandoned() ? "let go" : "broken";
+    return this.#switch.isAbandoned ? "let go" : "broken";
   }
 
   /** Whether it is on its way to an end, or there. */
@@ -189,7 +181,7 @@ export class Runner {
     this.follow();
     if (this.#isDone()) return;
     const attempt = before.execution.attempt + (entry === "resume" ? 1 : 0);
-    if (rows !== undefined) this.#resume = this.#resumeInfo(attempt, before, rows);
+    if (rows !== undefined) this.#resume = resumeInfo(attempt, before, rows, this.#desk.answers);
     await this.#makeTurn(rows !== undefined);
     if (entry !== "reattach") await this.#start();
     await this.#started();
@@ -216,7 +208,7 @@ export class Runner {
     this.follow();
     if (this.#isDone()) return false;
     this.#reattached = false;
-    this.#resume = this.#resumeInfo(before.execution.attempt + 1, before, rows);
+    this.#resume = resumeInfo(before.execution.attempt + 1, before, rows, this.#desk.answers);
     await this.#makeTurn(true);
     await this.#start();
     await this.#started();
@@ -235,7 +227,7 @@ export class Runner {
     if (start === undefined || turn === undefined) return;
     this.#entered = true;
     this.#running = promised(() => start.call(provider, turn));
-    const started = await Promise.race([bounded(clock, startTimeoutMs, this.#running), this.#halted.promise]);
+    const started = await Promise.race([bounded(clock, startTimeoutMs, this.#running), this.#switch.halted]);
     if (started !== undefined) this.#checkStart(started, startTimeoutMs);
   }
 
@@ -260,21 +252,6 @@ export class Runner {
     }
   }
 
-  #resumeInfo(attempt: number, before: Fold, rows: SideRows): ResumeInfo {
-    const bodies = new Map(rows.inputs.map(({ inputId, bytes }) => [inputId, bytes]));
-    return {
-      attempt,
-      state: rows.resumeState,
-      lastSequence: before.lastSequence,
-      mark: before.inner.mark,
-      answers: this.#desk?.answers ?? [],
-      inputs: before.inner.steers.map((inputId) => ({
-        inputId,
-        content: fromBinary(ContentSchema, bodies.get(inputId) ?? new Uint8Array()),
-      })),
-    };
-  }
-
   /** Makes the context of the turn that the fold is in; with `again` it ran before, and its text is collected from the log. */
   async #makeTurn(again: boolean): Promise<void> {
     const { writer, store, key, provider } = this.#options;
@@ -286,7 +263,7 @@ export class Runner {
       ...this.#options,
       manifest: provider.manifest,
       desk: this.#desk as ActionDesk,
-      input: await this.#turnInput(),
+      input: await turnInput(store, key, writer.head),
       resume: this.#resume,
       reattached: this.#reattached && this.#resume !== undefined,
       text,
@@ -294,14 +271,6 @@ export class Runner {
       onEmitted: (fold) => this.#checkBudget(fold),
     });
     if (this.#halt !== undefined) this.#turn.abort(haltError(this.#halt));
-  }
-
-  async #turnInput(): Promise<Content> {
-    const { writer, store, key } = this.#options;
-    const { inner, execution } = writer.head;
-    if (inner.turnInput === "") return execution.input ?? create(ContentSchema);
-    const row = await store.getInput(key, inner.turnInput);
-    return row === undefined ? create(ContentSchema) : fromBinary(ContentSchema, row.bytes);
   }
 
   #checkBudget(fold: Fold): void {
@@ -316,15 +285,26 @@ export class Runner {
     if (writer.head.inner.answerBeginsTurn) return await this.#awaitAnswer();
     if (nextTurnInput(writer.head)?.mode === InputMode.REPLACE) return await this.#nextTurn();
     if (this.#turn?.turn !== writer.head.execution.turn) return await this.#remakeTurn();
-    const end = await this.#callProvider();
-    if (end === undefined || this.#halt !== undefined) return this.#halt === undefined && (await this.#nextTurn());
-    return await this.#settleTurn(end);
+    const called = await this.#callProvider(this.#turn);
+    if (this.#halt !== undefined) return false;
+    switch (called.kind) {
+      case "ended":
+        return await this.#settleTurn(called.end);
+      case "lost":
+        return await this.#lose(called.failure);
+      case "stuck": {
+        const message = `the provider did not stop within ${called.limitMs} ms for a replacing input`;
+        this.fail({ reason: FailureReason.PROVIDER_ERROR, message });
+        return false;
+      }
+      default:
+        return await this.#nextTurn();
+    }
   }
 
   /** Goes on after a turn that its provider ended. */
   async #settleTurn(end: TurnEnd): Promise<boolean> {
     if (end.kind === "failed") {
-      if (this.#mayTryAgain(end.failure)) return await this.#nextAttempt(end.failure);
       this.fail(end.failure);
       return false;
     }
@@ -335,10 +315,12 @@ export class Runner {
     return end.kind === "awaiting" ? await this.#askForInput(end) : await this.#succeed(end);
   }
 
-  /** Whether an attempt's end is that of its provider's process alone. */
-  #mayTryAgain(failure: Failure): boolean {
+  /** Goes on with the next attempt where that can be, else fails. */
+  async #lose(failure: Failure): Promise<boolean> {
     const { manifest } = this.#options.provider;
-    return this.#lost === failure && this.#losses < MOST_LOSSES && supports(manifest, "execution.resume");
+    if (this.#losses < MOST_LOSSES && supports(manifest, "execution.resume")) return await this.#nextAttempt(failure);
+    this.fail(failure);
+    return false;
   }
 
   /** Makes the context of the turn that was begun by an answer or a revision. */
@@ -347,40 +329,14 @@ export class Runner {
     return true;
   }
 
-  /** Calls the provider for this turn; undefined where the turn was replaced or the execution halted. */
-  async #callProvider(): Promise<TurnEnd | undefined> {
+  async #callProvider(turn: Turn): Promise<CallEnd> {
     const { provider, clock, writer } = this.#options;
-    const turn = this.#turn as Turn;
     this.#entered = true;
     this.#resume = undefined;
-    const running = promised(() => provider.run(turn));
-    this.#running = running;
+    const call = callProvider(clock, provider, turn, this.#switch.halted, this.#replaced.promise);
+    this.#running = call.running;
     if (nextTurnInput(writer.committed)?.mode === InputMode.REPLACE) this.#replaced.resolve();
-    const settled = running.then(
-      (value): Bounded<unknown> => ({ kind: "done", value }),
-      (error: unknown): Bounded<unknown> => ({ kind: "threw", error }),
-    );
-    const first = await Promise.race([settled, this.#halted.promise, this.#replaced.promise]);
-    if (this.#halt !== undefined) return undefined;
-    if (first === undefined) {
-      turn.abort(new TurnAbortedError("replaced", "the turn was replaced by a new input"));
-      const gone = await Promise.race([bounded(clock, this.#cancelTimeoutMs, settled), this.#halted.promise]);
-      if (gone?.kind === "late") {
-        this.fail({
-          reason: FailureReason.PROVIDER_ERROR,
-          message: `the provider did not stop within ${this.#cancelTimeoutMs} ms for a replacing input`,
-        });
-      }
-      turn.end();
-      return undefined;
-    }
-    turn.end();
-    if (first.kind === "threw") {
-      const failure = thrown(first.error);
-      if (first.error instanceof ProviderLostError) this.#lost = failure;
-      return { kind: "failed", failure };
-    }
-    return checkOutcome(first.kind === "done" ? first.value : undefined, turn.text);
+    return await call.ended;
   }
 
   async #succeed({ success }: Extract<TurnEnd, { kind: "succeeded" }>): Promise<boolean> {
@@ -412,16 +368,7 @@ export class Runner {
   /** Opens the action whose answer is the next turn's input. */
   async #askForInput({ evaluation, request }: Extract<TurnEnd, { kind: "awaiting" }>): Promise<boolean> {
     const { clock, ids } = this.#options;
-    const action = create(ActionRequestSchema, {
-      id: ids.next("action"),
-      kind: ActionKind.INPUT,
-      state: ActionState.PENDING,
-      title: request.title,
-      description: request.description ?? "",
-      providerRef: request.providerRef ?? "",
-      ...(request.payload === undefined ? {} : { payload: request.payload }),
-      ...(request.inputSchema === undefined ? {} : { inputSchema: request.inputSchema }),
-    });
+    const action = inputAction(ids.next("action"), request);
     await this.#decide((fold) => {
       stamp(action, fold.execution, clock.now());
       return decideAwaitInput(fold, evaluation, { action, key: request.key }, clock.now());
@@ -454,48 +401,24 @@ export class Runner {
     const failure = this.#halt.kind === "fail" ? this.#halt.failure : undefined;
     const cancel = writer.head.execution.cancel?.reason ?? "";
     const cleanup = await this.#cleanUp(failure?.message ?? cancel);
-    if (this.#isAbandoned()) return;
+    if (this.#switch.isAbandoned) return;
     const partial = this.#turn?.text.text ?? "";
     await this.#decide((fold) => decideEnd(fold, failure, cleanup, partial, clock.now()));
   }
 
-  #isAbandoned(): boolean {
-    return this.#halt?.kind === "abandon";
-  }
-
-  /** Aborts the turn, calls the provider's hook once, and waits for its work, all within the limit. */
+  /** Aborts the turn and ends native work; nothing where the provider was never entered. */
   async #cleanUp(reason: string): Promise<Cleanup> {
     const { provider, clock } = this.#options;
     const turn = this.#turn;
     if (turn === undefined || !this.#entered) return { error: "" };
     if (this.#halt !== undefined) turn.abort(haltError(this.#halt));
     turn.end();
-    const limitMs = this.#cancelTimeoutMs;
-    const untilMs = clock.now() + limitMs;
-    const hook = await bounded(
-      clock,
-      limitMs,
-      promised(() => provider.cancel?.(turn, reason)),
-    );
-    const rest = await bounded(clock, Math.max(untilMs - clock.now(), 0), this.#running);
-    return toCleanup(hook, rest, limitMs);
+    return await cleanUp(clock, provider, turn, this.#running, reason);
   }
 
-  get #cancelTimeoutMs(): number {
-    return this.#options.provider.cancelTimeoutMs ?? CANCEL_TIMEOUT_MS;
-  }
-
-  /** Decides as the owner, and again while the store fails: an execution ends with an event, or is taken up by the next start. */
-  async #decide<T>(decide: Decide<T>): Promise<T> {
+  #decide<T>(decide: Decide<T>): Promise<T> {
     const { clock, writer, fence } = this.#options;
-    for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, LONGEST_RETRY_MS)) {
-      try {
-        return await writer.decide(decide, fence);
-      } catch (error) {
-        if (!isHarnessError(error, ErrorReason.STORE_UNAVAILABLE) || this.#isAbandoned()) throw error;
-        await new Promise<void>((resolve) => void clock.after(pauseMs, resolve));
-      }
-    }
+    return decideAsOwner(writer, fence, clock, () => this.#switch.isAbandoned, decide);
   }
 
   async #dispose(): Promise<void> {
@@ -509,23 +432,4 @@ export class Runner {
       log.warn({ executionId: key.executionId, error }, "the provider did not dispose of an execution");
     }
   }
-}
-
-function haltError(halt: Halt): TurnAbortedError {
-  if (halt.kind === "fail") return new TurnAbortedError("failed", halt.failure.message);
-  if (halt.kind === "cancel") return new TurnAbortedError("cancelled", "the execution was cancelled");
-  return new TurnAbortedError(halt.fenced ? "fenced" : "released", "the runtime let go of the execution");
-}
-
-function toCleanup(hook: Bounded<CleanupReport | undefined>, rest: Bounded<unknown>, limitMs: number): Cleanup {
-  const errors: string[] = [];
-  if (hook.kind === "threw") errors.push(thrown(hook.error).message);
-  if (hook.kind === "late") errors.push(`the provider's cancel hook did not return within ${limitMs} ms`);
-  if (rest.kind === "late") errors.push(`the provider did not stop within ${limitMs} ms`);
-  const report = hook.kind === "done" ? hook.value : undefined;
-  if (report?.error) errors.push(report.error);
-  return {
-    error: errors.join("; "),
-    ...(report?.containment === undefined ? {} : { containment: report.containment }),
-  };
 }

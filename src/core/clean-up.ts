@@ -1,0 +1,46 @@
+import { type Bounded, bounded, promised } from "./bounded.js";
+import type { Clock } from "./clock.js";
+import type { Cleanup } from "./decide-run.js";
+import { thrown } from "./outcome.js";
+import type { CleanupReport, Provider } from "./provider.js";
+import type { Turn } from "./turn.js";
+
+const CANCEL_TIMEOUT_MS = 10_000;
+
+/** Returns how long a provider's native work may take to end, in milliseconds. */
+export function cancelTimeoutOf({ cancelTimeoutMs = CANCEL_TIMEOUT_MS }: Provider): number {
+  return cancelTimeoutMs;
+}
+
+/**
+ * Ends native work whose turn was aborted: calls the provider's hook once and
+ * waits for what runs, all within the limit. Never rejects: what went wrong is
+ * in the result.
+ */
+export async function cleanUp(
+  clock: Clock,
+  provider: Provider,
+  turn: Turn,
+  running: Promise<unknown>,
+  reason: string,
+): Promise<Cleanup> {
+  const limitMs = cancelTimeoutOf(provider);
+  const untilMs = clock.now() + limitMs;
+  const calling = promised(() => provider.cancel?.(turn, reason));
+  const hook = await bounded(clock, limitMs, calling);
+  const rest = await bounded(clock, Math.max(untilMs - clock.now(), 0), running);
+  return toCleanup(hook, rest, limitMs);
+}
+
+function toCleanup(hook: Bounded<CleanupReport | undefined>, rest: Bounded<unknown>, limitMs: number): Cleanup {
+  const errors: string[] = [];
+  if (hook.kind === "threw") errors.push(thrown(hook.error).message);
+  if (hook.kind === "late") errors.push(`the provider's cancel hook did not return within ${limitMs} ms`);
+  if (rest.kind === "late") errors.push(`the provider did not stop within ${limitMs} ms`);
+  const report = hook.kind === "done" ? hook.value : undefined;
+  if (report?.error) errors.push(report.error);
+  return {
+    error: errors.join("; "),
+    ...(report?.containment === undefined ? {} : { containment: report.containment }),
+  };
+}

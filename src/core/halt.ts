@@ -1,0 +1,43 @@
+import type { Failure } from "./decide-run.js";
+import { TurnAbortedError } from "./turn-aborted.js";
+
+/** Why an execution does not go on: it was asked to stop, it fails, or this process lets go of it. */
+export type Halt =
+  | { readonly kind: "cancel" }
+  | { readonly kind: "fail"; readonly failure: Failure }
+  | { readonly kind: "abandon"; readonly fenced?: boolean };
+
+/** Stops a runner: the first reason counts, but that letting go goes before all. */
+export class HaltSwitch {
+  readonly #halted = Promise.withResolvers<void>();
+  #halt: Halt | undefined;
+
+  /** Resolves when there is a reason. */
+  get halted(): Promise<void> {
+    return this.#halted.promise;
+  }
+
+  get halt(): Halt | undefined {
+    return this.#halt;
+  }
+
+  /** Whether nothing more is written. */
+  get isAbandoned(): boolean {
+    return this.#halt?.kind === "abandon";
+  }
+
+  /** Gives a reason; returns whether it counts. */
+  stop(halt: Halt): boolean {
+    if (this.#halt !== undefined && (halt.kind !== "abandon" || this.isAbandoned)) return false;
+    this.#halt = halt;
+    this.#halted.resolve();
+    return true;
+  }
+}
+
+/** What a turn's signal says for a reason to stop. */
+export function haltError(halt: Halt): TurnAbortedError {
+  if (halt.kind === "fail") return new TurnAbortedError("failed", halt.failure.message);
+  if (halt.kind === "cancel") return new TurnAbortedError("cancelled", "the execution was cancelled");
+  return new TurnAbortedError(halt.fenced ? "fenced" : "released", "the runtime let go of the execution");
+}
