@@ -1,6 +1,9 @@
 /** `harness-runtime/engine`: runs a driver within a program, under grants, budgets and policies. */
 export { type FieldViolation, HarnessError, isHarnessError, type Reason } from "./core/errors.js";
 export type { AbilityBinding, HarnessAbility } from "./engine/ability.js";
+export { type AgentDriverOptions, agentDriver } from "./engine/agent/agent-driver.js";
+export { type AiLanguageModel, type AiModelOptions, aiModel } from "./engine/ai/ai-model.js";
+export { type McpOptions, type McpServer, type McpTools, mcpResource, mcpTools } from "./engine/ai/mcp-tools.js";
 export {
   type ApprovalDecision,
   type ApprovalManager,
@@ -23,7 +26,7 @@ export {
   type HarnessRegistries,
   parseManifest,
 } from "./engine/definition.js";
-export type { DriverResume, ExecutionDriver, HarnessRunRequest } from "./engine/driver.js";
+export type { DriverResume, ExecutionDriver, HarnessRunRequest, TeamMember } from "./engine/driver.js";
 export { type DriverProviderOptions, driverProvider } from "./engine/driver-provider.js";
 export {
   HarnessBudgetError,
@@ -43,15 +46,16 @@ export { createEventBus, type EventBus, type TelemetryEvent } from "./engine/eve
 export type { HarnessGrants } from "./engine/grants.js";
 export { HarnessRuntime } from "./engine/harness-runtime.js";
 export type { HarnessIdentity, HarnessSendMode, RunMode } from "./engine/identity.js";
-export type {
-  ChatMessage,
-  FilePart,
-  ImagePart,
-  MessageContent,
-  MessagePart,
-  TextPart,
-  TokenUsage,
-  ToolCall,
+export {
+  type ChatMessage,
+  type FilePart,
+  type ImagePart,
+  type MessageContent,
+  type MessagePart,
+  type TextPart,
+  type TokenUsage,
+  type ToolCall,
+  textOf,
 } from "./engine/message.js";
 export type { ModelCallDraft, ModelMiddleware } from "./engine/middleware.js";
 export type {
@@ -63,6 +67,7 @@ export type {
   ModelRoleBinding,
   StreamChunk,
 } from "./engine/model.js";
+export { traceEngine } from "./engine/opentelemetry.js";
 export type { ExecutionPolicy, PolicyDecision } from "./engine/policy.js";
 export {
   createResourcePool,
@@ -72,6 +77,7 @@ export {
 } from "./engine/resource.js";
 export {
   type HarnessArtifactRef,
+  type HarnessChildResult,
   type HarnessDriverOutput,
   type HarnessReason,
   type HarnessResult,
@@ -89,6 +95,9 @@ export {
   type SessionLease,
   type SessionSnapshot,
 } from "./engine/session-store.js";
+export { type ReflectionOptions, reflectionPolicy } from "./engine/stock/reflection.js";
+export { type SummaryOptions, summaryPolicy } from "./engine/stock/summary.js";
+export { type Team, type TeamDriverOptions, teamDriver } from "./engine/team-driver.js";
 export type {
   StandardResult,
   StandardSchema,
@@ -99,3 +108,9 @@ export type {
   ToolEffect,
   ToolParameters,
 } from "./engine/tool.js";
+export {
+  type StepFunction,
+  type Workflow,
+  type WorkflowDriverOptions,
+  workflowDriver,
+} from "./engine/workflow-driver.js";

@@ -12,7 +12,7 @@ import type { CompletionPolicy } from "./completion.js";
 import type { ContextPolicy } from "./context-policy.js";
 import type { StepController } from "./controller.js";
 import { type HarnessDefinition, type ResolvedDefinition, resolveDefinition } from "./definition.js";
-import type { ExecutionDriver } from "./driver.js";
+import type { ExecutionDriver, TeamMember } from "./driver.js";
 import { checkDriver } from "./driver-check.js";
 import type { EventBus } from "./event-bus.js";
 import { checkGrants, type EffectiveGrants, type HarnessGrants } from "./grants.js";
@@ -129,6 +129,25 @@ export function parseConfig(config: HarnessRuntimeConfig, served: boolean): Engi
     models,
     grants,
     budgets,
+  });
+}
+
+/**
+ * Returns the configuration of a team's member: the team's tools, models, policies and stores, with the member's
+ * own driver, grants and budgets. Fails as {@link parseConfig} does.
+ */
+export function memberConfig(team: EngineConfig, { driver, grants, budgets }: TeamMember): EngineConfig {
+  const own = checkGrants(grants ?? { toolIds: [], modelRoles: [] });
+  checkDriver(driver, { governed: true, durableStore: team.served });
+  return Object.freeze({
+    ...team,
+    driver: snapshotDriver(driver),
+    grants: own,
+    budgets: checkBudgets(budgets ?? {}),
+    definition: undefined,
+    controller: undefined,
+    completionPolicy: undefined,
+    sessions: createMemorySessions(),
   });
 }
 

@@ -39,6 +39,7 @@ export function toManifest(config: EngineConfig, id: string): ProviderManifest {
       "policy.grants": has(governable),
       "policy.plan": has(governable),
       "policy.completion": has(completionPolicy !== undefined),
+      "extension.subagents": has(driver.members !== undefined),
     },
     configSchema: {
       type: "object",

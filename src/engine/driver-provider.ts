@@ -1,5 +1,6 @@
 import type { CleanupReport, Provider, ProviderContext, ProviderHost, TurnOutcome } from "../core/provider.js";
-import { type EngineConfig, type HarnessRuntimeConfig, parseConfig } from "./config.js";
+import { memberProviderId } from "./children.js";
+import { type EngineConfig, type HarnessRuntimeConfig, memberConfig, parseConfig } from "./config.js";
 import type { ExecutionDriver } from "./driver.js";
 import { toManifest, toProviderId } from "./driver-manifest.js";
 import type { EngineHost, LocalRunLink } from "./engine-host.js";
@@ -72,6 +73,12 @@ export function engineProvider(config: EngineConfig, options: EngineProviderOpti
     ...(options.capacity === undefined ? {} : { capacity: options.capacity }),
     open: async (providerHost) => {
       joined = providerHost;
+      for (const [name, member] of Object.entries(config.driver.members ?? {})) {
+        const id = memberProviderId(options.id, name);
+        await providerHost.runtime.addProvider(
+          engineProvider(memberConfig(config, member), { id, local: () => undefined }),
+        );
+      }
     },
     run: async (context): Promise<TurnOutcome> => {
       const run = runOf(context);

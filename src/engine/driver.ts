@@ -1,3 +1,4 @@
+import type { HarnessBudgets } from "./budgets.js";
 import type { HarnessGrants } from "./grants.js";
 import type { HarnessIdentity, HarnessSendMode, RunMode } from "./identity.js";
 import type { MessageContent } from "./message.js";
@@ -28,12 +29,22 @@ export interface ExecutionDriver {
    * another input; `replace` needs it. Default false.
    */
   interruptible?: boolean;
+  /** Drivers that this one starts runs of, by name; each is a provider of its own beside it. */
+  members?: Readonly<Record<string, TeamMember>>;
   /** Goes on with a turn that a crash of the process cut off; `start` is not called for it. */
   resume?: (
     request: HarnessRunRequest,
     services: HarnessExecutionServices,
     resumed: DriverResume,
   ) => Promise<HarnessDriverOutput>;
+}
+
+/** A driver that a team runs, and what it may use: at most what the team's own run is granted. */
+export interface TeamMember {
+  readonly driver: ExecutionDriver;
+  /** Default: nothing. */
+  readonly grants?: HarnessGrants;
+  readonly budgets?: HarnessBudgets;
 }
 
 /** What a resumed driver is told of the time before the crash. */

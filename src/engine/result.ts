@@ -64,6 +64,16 @@ export interface HarnessDriverOutput {
   artifacts?: readonly { id: string; mimeType?: string }[];
 }
 
+/** What became of a run that another one started. */
+export interface HarnessChildResult {
+  readonly runId: string;
+  readonly status: Exclude<HarnessStatus, "awaiting_input">;
+  readonly text: string;
+  readonly structured?: unknown;
+  readonly reason?: HarnessReason;
+  readonly usage: TokenUsage;
+}
+
 /** What became of a run. */
 export interface HarnessResult {
   readonly status: Exclude<HarnessStatus, "awaiting_input">;

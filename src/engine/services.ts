@@ -6,6 +6,7 @@ import type { ChatMessage, MessageContent, ToolCall } from "./message.js";
 import type { ModelConfig, ModelProvider, ModelResponse, StreamChunk } from "./model.js";
 import type { ExecutionPolicy } from "./policy.js";
 import type { ScopedResource } from "./resource.js";
+import type { HarnessChildResult } from "./result.js";
 import type { RunContext } from "./run-context.js";
 import type { ToolCallResult, ToolDef, ToolDefinition } from "./tool.js";
 
@@ -92,6 +93,11 @@ export interface HarnessExecutionServices extends ExecutionServices {
   putArtifact(value: unknown): string;
   /** Returns a value of the same tenant, user and session; undefined for any other id. */
   getArtifact(id: string): unknown;
+  /**
+   * Runs a member of the driver's own as a child of this run, and resolves with how it ended. Only where the
+   * driver has members. The child is cancelled when this turn ends first.
+   */
+  startChild?(member: string, input: MessageContent): Promise<HarnessChildResult>;
   /** Keeps what {@link ExecutionDriver.resume} needs after a crash, at most 1 MiB, with the next event that is stored. */
   saveResumeState?(state: Uint8Array): void;
 }

@@ -1,4 +1,5 @@
 import { invalid } from "../core/errors.js";
+import { startChild } from "./children.js";
 import { toProviderEvent } from "./emission.js";
 import type { HarnessEventPayload } from "./event.js";
 import { sessionKey } from "./identity.js";
@@ -66,6 +67,7 @@ export function createServices(turn: TurnScope): HarnessExecutionServices {
       turn.checkOpen();
       return config.artifacts.get(id.identity, id.sessionId, artifactId);
     },
+    ...(config.driver.members === undefined ? {} : { startChild: (member, input) => startChild(turn, member, input) }),
     saveResumeState: (state) => {
       turn.checkOpen();
       turn.context.saveResumeState(state);
