@@ -14,7 +14,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, extname, join, relative } from "node:path";
+import { dirname, extname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { removeAbandoned } from "../bin/node.mjs";
 
@@ -68,9 +68,19 @@ function compile(root, outDir) {
   if (!existsSync(tsc))
     throw new Error("harness: cannot build without the development dependencies. Run npm ci first.");
   run(root, [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", outDir]);
+  const page = join(root, "src", "console");
   for (const path of filesUnder(join(root, "src"))) {
-    if (!COMPILED.includes(extname(path))) cpSync(path, join(outDir, relative(root, path)));
+    if (!COMPILED.includes(extname(path)) && !path.startsWith(page + sep))
+      cpSync(path, join(outDir, relative(root, path)));
   }
+  if (existsSync(page)) bundle(root, page, join(outDir, "console"));
+}
+
+/** Makes the console's files, each named after its content. @param {string} root @param {string} page @param {string} outDir */
+function bundle(root, page, outDir) {
+  const vite = join(root, "node_modules", "vite", "bin", "vite.js");
+  const config = join(page, "vite.config.ts");
+  run(root, [vite, "build", "--config", config, "--outDir", outDir, "--logLevel", "warn"]);
 }
 
 /** @param {string} root @param {readonly string[]} command */

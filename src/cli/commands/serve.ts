@@ -14,6 +14,7 @@ import { openRuntime } from "../../core/open-runtime.js";
 import type { Log } from "../../core/provider.js";
 import type { Runtime } from "../../core/runtime.js";
 import type { Store } from "../../core/store.js";
+import { openBuiltConsole } from "../../server/console-files.js";
 import { type RunningServer, startServer } from "../../server/server.js";
 import { openTokens } from "../../server/tokens.js";
 import { CliError, EXIT } from "../cli-error.js";
@@ -108,6 +109,7 @@ async function listen(
       allowedHosts: settings.allowedHosts,
       corsOrigins: settings.allowedOrigins,
       tls: settings.tls && readTls(settings.tls),
+      pages: openBuiltConsole(),
       auth: auth?.mode === AuthMode.TOKENS ? openTokens(join(data, TOKEN_FILE)) : undefined,
     });
   } catch (error) {

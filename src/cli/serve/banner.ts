@@ -19,7 +19,7 @@ export function bannerText({ version, url, keeps, providers, authenticated }: Ba
   const id = ids.includes("scripted") ? "scripted" : (ids[0] ?? "PROVIDER");
   const token = authenticated ? ["export HARNESS_TOKEN=$(npx harness token create --user me)"] : [];
   const lines = [...token, ...commands(url, id, authenticated)].map((line) => `  ${line}\n`);
-  return `${first}\n\nTry, in another shell:\n${lines.join("")}\n`;
+  return `${first}\n\nOpen ${url} in a browser, or try, in another shell:\n${lines.join("")}\n`;
 }
 
 function commands(url: string, providerId: string, authenticated: boolean): readonly string[] {

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { ProviderManifestSchema, SupportLevel, Topology } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { type Clock, systemClock } from "../../core/clock.js";
 import type { Provider, ProviderContext, TurnOutcome } from "../../core/provider.js";
+import { SCRIPT_EXAMPLES } from "./examples.js";
 import { playStep, playWords } from "./players.js";
 import { SCRIPT_SCHEMA, type Script, type Step, type StepKind, wordsOf } from "./script.js";
 import { Stage, TurnAborted } from "./stage.js";
@@ -32,6 +33,7 @@ export function scriptedProvider(settings: ScriptedSettings = {}): Provider {
       protocolVersion: "2026-09-02",
       topologies: [Topology.EMBEDDED],
       configSchema: SCRIPT_SCHEMA,
+      metadata: { examples: SCRIPT_EXAMPLES },
       capabilities: {
         "action.approval": NATIVE,
         "action.input": NATIVE,

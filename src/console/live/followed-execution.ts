@@ -1,0 +1,130 @@
+import { batch, type ReadonlySignal, signal } from "@preact/signals";
+import type { Event } from "../../../gen/ts/harnessruntime/v1/event_pb.js";
+import type { WatchEventsResponse } from "../../../gen/ts/harnessruntime/v1/event_stream_pb.js";
+import { type Execution, ExecutionState } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { type Cursor, isTerminal, nextStep } from "../../client/cursor.js";
+import { client } from "../session.js";
+import { createTimeline, type Timeline } from "../timeline/timeline.js";
+import { createEventIntake } from "./event-intake.js";
+import { keepLive, type Live } from "./live.js";
+
+/** One execution and its log, kept current. */
+export interface FollowedExecution extends Live {
+  readonly executionId: string;
+  /** As last read: at the start, and after every event that changes more than the log. */
+  readonly execution: ReadonlySignal<Execution | undefined>;
+  /** The state at the log's head. */
+  readonly state: ReadonlySignal<ExecutionState>;
+  /** Every event that was shown, in order: the event with sequence n is at n - 1. Grows; {@link shownSequence} tells. */
+  readonly events: readonly Event[];
+  readonly shownSequence: ReadonlySignal<number>;
+  /** The log's head: how much there is. */
+  readonly headSequence: ReadonlySignal<number>;
+  readonly timeline: Timeline;
+  /** Shows the execution as a command returned it. */
+  take(execution: Execution | undefined): void;
+}
+
+/** The least time between two reads of the execution itself. */
+const READ_INTERVAL_MS = 250;
+
+/** Follows an execution through its last event. Each event is shown once and in order, whatever becomes of the connection. */
+export function followExecution(executionId: string): FollowedExecution {
+  const execution = signal<Execution | undefined>(undefined);
+  const state = signal(ExecutionState.UNSPECIFIED);
+  const events: Event[] = [];
+  const shownSequence = signal(0);
+  const headSequence = signal(0);
+  const timeline = createTimeline();
+  let cursor: Cursor = { executionId, afterSequence: 0, filtered: false };
+
+  const take = (read: Execution | undefined): void => {
+    const known = execution.peek();
+    if (read === undefined || (known !== undefined && known.lastSequence > read.lastSequence)) return;
+    batch(() => {
+      execution.value = read;
+      if (read.lastSequence >= headSequence.peek()) state.value = read.state;
+    });
+  };
+  const reader = createReader(async () => take((await client.executions.getExecution({ executionId })).execution));
+  const intake = createEventIntake((slice) => {
+    batch(() => {
+      for (const event of slice) events.push(event);
+      timeline.take(slice);
+      shownSequence.value = events.length;
+    });
+    if (slice.some(changesMore)) reader.read();
+  });
+
+  /** Takes a frame; returns whether it is the last. */
+  const takeFrame = async (frame: WatchEventsResponse): Promise<boolean> => {
+    const step = nextStep(cursor, frame);
+    cursor = step.cursor;
+    batch(() => {
+      headSequence.value = Math.max(headSequence.value, frame.headSequence);
+      state.value = frame.state;
+    });
+    await intake.push(step.events);
+    if (step.ended) reader.read();
+    return step.ended;
+  };
+  const readFrames = async (follow: boolean, signal: AbortSignal, heard: () => void): Promise<boolean> => {
+    const { afterSequence } = cursor;
+    const request = { executionId, afterSequence, follow };
+    for await (const frame of client.executions.watchEvents(request, { signal })) {
+      heard();
+      if (await takeFrame(frame)) return true;
+      signal.throwIfAborted();
+    }
+    return isTerminal(state.peek()) && cursor.afterSequence === headSequence.peek();
+  };
+
+  reader.read();
+  const live = keepLive({
+    stream: (signal, heard) => readFrames(true, signal, heard),
+    poll: (signal) => readFrames(false, signal, () => undefined),
+  });
+  return {
+    ...live,
+    executionId,
+    execution,
+    state,
+    events,
+    shownSequence,
+    headSequence,
+    timeline,
+    take,
+    close() {
+      live.close();
+      intake.close();
+      reader.close();
+    },
+  };
+}
+
+/** Text and reasoning grow the log only; all else may change what the execution says of itself. */
+function changesMore({ payload }: Event): boolean {
+  return payload.case !== "outputTextDelta" && payload.case !== "outputReasoningDelta";
+}
+
+/** Reads soon, and not more often than {@link READ_INTERVAL_MS}; the last wish is always fulfilled. */
+function createReader(run: () => Promise<void>): { read(): void; close(): void } {
+  let wanted = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const begin = (): void => {
+    wanted = false;
+    timer = setTimeout(() => {
+      timer = undefined;
+      if (wanted) begin();
+    }, READ_INTERVAL_MS);
+    // What could not be read is said by the link, which has lost the same server.
+    run().catch(() => undefined);
+  };
+  return {
+    read() {
+      wanted = true;
+      if (timer === undefined) begin();
+    },
+    close: () => clearTimeout(timer),
+  };
+}

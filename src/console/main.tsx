@@ -1,0 +1,14 @@
+import { render } from "preact";
+import { App } from "./app.js";
+import { listenToKeys } from "./commands.js";
+import { startNow } from "./parts/now.js";
+import { followAddress } from "./route.js";
+import { applyTheme } from "./theme.js";
+
+applyTheme();
+followAddress();
+startNow();
+listenToKeys();
+
+const place = document.getElementById("console");
+if (place !== null) render(<App />, place);

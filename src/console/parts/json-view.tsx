@@ -1,0 +1,36 @@
+import type { JsonValue } from "@bufbuild/protobuf";
+import { prettyJson } from "../words/json.js";
+
+/** So much of a JSON text is shown; the rest can be copied. */
+const SHOWN = 32_768;
+const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d[\d.eE+-]*/g;
+
+/** JSON over several lines, with its names and values told apart. */
+export function JsonText({ text }: { readonly text: string }) {
+  const shown = text.slice(0, SHOWN);
+  const rest = text.length - shown.length;
+  return (
+    <pre class="json" dir="ltr">
+      {paint(shown)}
+      {rest > 0 ? <span class="more">{`\n… ${rest.toLocaleString("en")} more characters`}</span> : null}
+    </pre>
+  );
+}
+
+export function JsonView({ value }: { readonly value: JsonValue | undefined }) {
+  return <JsonText text={typeof value === "string" ? value : prettyJson(value)} />;
+}
+
+function paint(text: string) {
+  const parts: (string | preact.JSX.Element)[] = [];
+  let end = 0;
+  for (const match of text.matchAll(TOKEN)) {
+    const [token, quoted, colon] = match;
+    parts.push(text.slice(end, match.index));
+    end = match.index + token.length;
+    if (colon !== undefined) parts.push(<span class="name">{quoted}</span>, colon);
+    else parts.push(<span class={quoted === undefined ? "value" : "string"}>{token}</span>);
+  }
+  parts.push(text.slice(end));
+  return parts;
+}

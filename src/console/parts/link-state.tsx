@@ -1,0 +1,50 @@
+import type { Live } from "../live/live.js";
+import { Icon } from "./icon.js";
+import { errorText } from "./notices.js";
+import { nowMs } from "./now.js";
+
+/** Says when what is shown is not current, and lets people do something about it. */
+export function LinkBanner({ live, lost }: { readonly live: Live; readonly lost?: string }) {
+  const link = live.link.value;
+  if (link.state === "lost") {
+    const seconds = Math.ceil((link.retryTimeMs - nowMs.value) / 1_000);
+    return (
+      <div class="banner attention" role="status">
+        <Icon name="bang" />
+        <span>
+          Connection lost. {lost} {seconds > 0 ? `Trying again in ${seconds} s.` : "Trying again."}
+        </span>
+        <button type="button" onClick={live.retryNow}>
+          Try now
+        </button>
+      </div>
+    );
+  }
+  if (link.state !== "failed") return null;
+  return (
+    <div class="banner bad" role="alert">
+      <Icon name="cross" />
+      <span dir="auto">{errorText(link.error)}</span>
+    </div>
+  );
+}
+
+/** How current what is shown is, in a word. */
+export function LinkWord({ live }: { readonly live: Live }) {
+  const words = {
+    connecting: "Connecting",
+    live: "Live",
+    polling: "Every second",
+    lost: "Lost",
+    ended: "Complete",
+    failed: "Stopped",
+  };
+  const { state } = live.link.value;
+  const hint = state === "polling" ? "Other tabs have all the streams that the browser allows" : undefined;
+  return (
+    <span class={`link-word ${state}`} title={hint}>
+      <span class="dot" aria-hidden="true" />
+      {words[state]}
+    </span>
+  );
+}

@@ -1,0 +1,175 @@
+import { useComputed, useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import { type Event, EventSchema } from "../../../gen/ts/harnessruntime/v1/event_pb.js";
+import { ExecutionService } from "../../../gen/ts/harnessruntime/v1/execution_service_pb.js";
+import { eventTypeOf } from "../../client/event-type.js";
+import { useCommands } from "../commands.js";
+import { grpcurl } from "../grpcurl.js";
+import { useListCursor } from "../list/cursor.js";
+import { VirtualList } from "../list/virtual-list.js";
+import type { FollowedExecution } from "../live/followed-execution.js";
+import { CopyButton } from "../parts/copy-button.js";
+import { Icon } from "../parts/icon.js";
+import { JsonText } from "../parts/json-view.js";
+import { executionHref } from "../route.js";
+import { eventSummary } from "../timeline/event-summary.js";
+import { messageText } from "../words/json.js";
+import { span, timestampMs } from "../words/quantity.js";
+import { ToEnd } from "./timeline-tab.js";
+import { useSequence } from "./use-sequence.js";
+
+const ROW_HEIGHT = 30;
+const GROUPS = [
+  "all",
+  "run",
+  "output",
+  "tool",
+  "plan",
+  "model",
+  "action",
+  "input",
+  "artifact",
+  "completion",
+  "provider",
+];
+
+/** A log as it is: every event, one a row, with its JSON. */
+export function EventsTab({ followed, sequence }: { readonly followed: FollowedExecution; readonly sequence: number }) {
+  const group = useSignal("all");
+  const chosen = useSignal(sequence);
+  const { events } = followed;
+  const rows = useFiltered(followed, group.value);
+  const cursor = useListCursor(rows.length, "event");
+  useCommands([
+    ...cursor.commands,
+    { title: "Go to the end", keys: "G", run: () => cursor.handle()?.toEnd() },
+    { title: "Go to the beginning", keys: "g g", run: () => cursor.handle()?.show(0, { align: "start" }) },
+  ]);
+  useSequence(
+    sequence,
+    followed,
+    () => cursor.handle(),
+    (wanted) => {
+      chosen.value = wanted;
+      return group.value === "all" ? wanted - 1 : rows.events.findIndex((event) => event.sequence >= wanted);
+    },
+  );
+  const event = events[chosen.value - 1];
+  const startMs = events[0]?.time === undefined ? 0 : timestampMs(events[0].time);
+  return (
+    <div class={`events ${event === undefined ? "" : "with-event"}`}>
+      <div class="event-list">
+        <label class="group-filter">
+          <span class="sr-only">Kind of events</span>
+          <select value={group.value} onChange={(change) => (group.value = change.currentTarget.value)}>
+            {GROUPS.map((name) => (
+              <option key={name} value={name}>
+                {name === "all" ? "All events" : `${name}.*`}
+              </option>
+            ))}
+          </select>
+        </label>
+        <VirtualList
+          key={group.value}
+          label="Events"
+          rows={rows.events}
+          length={rows.length}
+          keyOf={(row) => row.sequence}
+          guess={() => ROW_HEIGHT}
+          uniform
+          follow
+          render={(row) => (
+            <EventRow
+              event={row}
+              startMs={startMs}
+              current={row.sequence === chosen.value}
+              onChoose={() => (chosen.value = row.sequence)}
+            />
+          )}
+          onReady={cursor.ready}
+        />
+        <ToEnd handle={cursor.handle} length={rows.length} />
+      </div>
+      {event === undefined ? null : <EventPanel event={event} onClose={() => (chosen.value = 0)} />}
+    </div>
+  );
+}
+
+/** The events of a group. They grow in place; what was looked at is not looked at again. */
+function useFiltered(
+  followed: FollowedExecution,
+  group: string,
+): { readonly events: readonly Event[]; readonly length: number } {
+  const kept = useRef<{ group: string; events: Event[]; seen: number }>({ group: "", events: [], seen: 0 });
+  const filtered = useComputed(() => {
+    const shown = followed.shownSequence.value;
+    if (kept.current.group !== group) kept.current = { group, events: [], seen: 0 };
+    const { events } = kept.current;
+    for (; kept.current.seen < shown; kept.current.seen++) {
+      const event = followed.events[kept.current.seen];
+      if (event !== undefined && eventTypeOf(event).startsWith(`${group}.`)) events.push(event);
+    }
+    return { events, length: events.length };
+  });
+  const shown = followed.shownSequence.value;
+  return group === "all" ? { events: followed.events, length: shown } : filtered.value;
+}
+
+interface EventRowProps {
+  readonly event: Event;
+  readonly startMs: number;
+  readonly current: boolean;
+  onChoose(): void;
+}
+
+function EventRow({ event, startMs, current, onChoose }: EventRowProps) {
+  const { sequence, time } = event;
+  return (
+    <button
+      type="button"
+      class={`event-row ${current ? "current" : ""}`}
+      aria-pressed={current}
+      data-row-focus
+      onClick={onChoose}
+    >
+      <span class="sequence">{sequence}</span>
+      <span class="at">{time === undefined ? "" : `+${span(timestampMs(time) - startMs)}`}</span>
+      <span class="type">{eventTypeOf(event)}</span>
+      <span class="summary" dir="auto">
+        {eventSummary(event)}
+      </span>
+    </button>
+  );
+}
+
+/** One event as JSON. */
+function EventPanel({ event, onClose }: { readonly event: Event; onClose(): void }) {
+  const { sequence, executionId } = event;
+  const text = messageText(EventSchema, event);
+  const request = { executionId, afterSequence: sequence - 1, pageSize: 1 };
+  return (
+    <section class="event-panel" aria-label={`Event ${sequence}`} tabIndex={0}>
+      <header>
+        <h2>Event {sequence}</h2>
+        <CopyButton label="JSON" what="the event's JSON" text={() => text} />
+        <CopyButton
+          label="grpcurl"
+          what="the grpcurl command that reads it"
+          text={() => grpcurl(ExecutionService.method.listEvents, request)}
+        />
+        <a
+          class="button quiet icon-only"
+          href={executionHref(executionId, "timeline", sequence)}
+          aria-label="Show it in the timeline"
+          title="Show it in the timeline"
+        >
+          <Icon name="link" />
+        </a>
+        <button type="button" class="quiet icon-only" aria-label="Close the event" onClick={onClose}>
+          <Icon name="cross" />
+        </button>
+      </header>
+      <JsonText text={text} />
+    </section>
+  );
+}
