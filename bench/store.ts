@@ -24,7 +24,7 @@ try {
   const bare = openBare();
   console.log(`${store.kind}, synchronous = ${synchronous}\n`);
   report("1 event a commit", await oneByOne(store, 3000), bareCommits(bare, 3000, 1));
-  report("64 writers, 1 event each", await writers(store, 64, 300), bareCommits(bare, 300, 64));
+  report("64 writers, 1 event each", await writers(store, 64, 300), bareCommits(bare, 300, 64, 64));
   report("1,000 events a write", await large(store, 200), bareCommits(bare, 200, 1000));
   report("1,000 writes at once", await burst(store, 100), bareCommits(bare, 100, 1000));
   const key = await makeLong(store);
@@ -37,6 +37,8 @@ try {
 interface Result {
   readonly events: number;
   readonly ms: number;
+  /** CPU time of all threads, in microseconds. */
+  readonly cpuMicros: number;
   /** How long each write or read took, in milliseconds. */
   readonly latencies: readonly number[];
 }
@@ -49,9 +51,25 @@ function report(name: string, ours: Result, bare: Result): void {
   };
   const figures = [rate(ours), rate(bare)].map((value) => Math.round(value).toLocaleString("en").padStart(10));
   const ratio = (rate(ours) / rate(bare)).toFixed(2);
+  const [cpu, bareCpu] = [ours, bare].map((result) => (result.cpuMicros / result.events).toFixed(1));
   console.log(
-    `${name.padEnd(26)}${figures[0]} events/s   bare ${figures[1]}   ratio ${ratio}   p50 ${at(0.5)} p99 ${at(0.99)} max ${at(1)} ms`,
+    `${name.padEnd(26)}${figures[0]} events/s   bare ${figures[1]}   ratio ${ratio}   CPU ${cpu} (bare ${bareCpu}) µs/event   ` +
+      `p50 ${at(0.5)} p99 ${at(0.99)} max ${at(1)} ms`,
   );
+}
+
+interface Start {
+  readonly time: number;
+  readonly cpu: NodeJS.CpuUsage;
+}
+
+function begin(): Start {
+  return { time: performance.now(), cpu: process.cpuUsage() };
+}
+
+function end({ time, cpu }: Start): Pick<Result, "ms" | "cpuMicros"> {
+  const { user, system } = process.cpuUsage(cpu);
+  return { ms: performance.now() - time, cpuMicros: user + system };
 }
 
 async function timed(latencies: number[], work: () => Promise<unknown>): Promise<void> {
@@ -62,9 +80,9 @@ async function timed(latencies: number[], work: () => Promise<unknown>): Promise
 
 async function measure(events: number, work: (latencies: number[]) => Promise<void>): Promise<Result> {
   const latencies: number[] = [];
-  const start = performance.now();
+  const start = begin();
   await work(latencies);
-  return { events, ms: performance.now() - start, latencies };
+  return { events, ...end(start), latencies };
 }
 
 async function create(store: Store): Promise<ExecutionKey> {
@@ -162,18 +180,19 @@ function openBare(): Database {
   return db;
 }
 
-/** `commits` transactions of `rows` rows each: what the machine can do. */
-function bareCommits(db: Database, commits: number, rows: number): Result {
-  const key = ++execution;
+/** `commits` transactions of `rows` rows each, over so many executions: what the machine can do. */
+function bareCommits(db: Database, commits: number, rows: number, executions = 1): Result {
+  const first = execution + 1;
+  execution += executions;
   const insert = db.prepare("INSERT INTO events (execution, sequence, bytes) VALUES (?, ?, ?)");
   const bytes = Buffer.alloc(EVENT_BYTES + 40, 1);
   let sequence = 0;
   const commit = db.transaction(() => {
-    for (let row = 0; row < rows; row++) insert.run(key, ++sequence, bytes);
+    for (let row = 0; row < rows; row++) insert.run(first + (row % executions), ++sequence, bytes);
   });
-  const start = performance.now();
+  const start = begin();
   for (let number = 0; number < commits; number++) commit.immediate();
-  return { events: commits * rows, ms: performance.now() - start, latencies: [] };
+  return { events: commits * rows, ...end(start), latencies: [] };
 }
 
 /** Reads 100,000 rows, 1,000 at a time, and joins them. */
@@ -183,7 +202,7 @@ function bareReplay(db: Database): Result {
       "SELECT bytes FROM events WHERE execution = ? AND sequence > ? ORDER BY sequence LIMIT 1000",
     )
     .pluck();
-  const start = performance.now();
+  const start = begin();
   for (let after = 0; after < 100_000; after += 1000) Buffer.concat(select.all(execution, after));
-  return { events: 100_000, ms: performance.now() - start, latencies: [] };
+  return { events: 100_000, ...end(start), latencies: [] };
 }

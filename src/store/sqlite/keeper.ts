@@ -4,13 +4,15 @@ import { joinSmall } from "../join-small.js";
 import type { Head } from "./heads.js";
 
 /** A live execution's chunks are joined once there are so many. */
-const LOOSE_CHUNKS = 1000;
+const LOOSE_CHUNKS = 500;
 /** With so many ended executions waiting, joining no longer waits for a quiet moment. */
 const ENDED_EXECUTIONS = 64;
 /** A step looks at most at so many executions, chunks and bytes, so that no commit waits for it for more than some milliseconds. */
 const STEP_EXECUTIONS = 32;
-const STEP_CHUNKS = 1000;
+const STEP_CHUNKS = 500;
 const STEP_BYTES = 1024 * 1024;
+/** A step deletes at most so many chunks, of up to 64 KiB each. */
+const PURGED_CHUNKS = 100;
 
 interface Extent {
   readonly execution: number;
@@ -131,7 +133,7 @@ export class Keeper {
 
   /** Deletes some chunks of trimmed executions. */
   #purge(): void {
-    let left = STEP_CHUNKS / 10;
+    let left = PURGED_CHUNKS;
     while (left > 0) {
       const execution = this.#statements.trimmed.get();
       if (execution === undefined) {
