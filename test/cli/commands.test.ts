@@ -1,5 +1,5 @@
 import { fromJsonString } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { ActionRequestSchema } from "../../gen/ts/harnessruntime/v1/action_pb.js";
 import { EventSchema } from "../../gen/ts/harnessruntime/v1/event_pb.js";
 import { SendInputResponseSchema } from "../../gen/ts/harnessruntime/v1/execution_commands_pb.js";
@@ -7,6 +7,9 @@ import { ExecutionSchema, ExecutionState } from "../../gen/ts/harnessruntime/v1/
 import { ProviderSchema } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
 import type { Script } from "../../src/providers/scripted/script.js";
 import { build, type Ended, harness, type Running, type Served, serve, start } from "./support/processes.js";
+
+/** Each test starts processes, which a busy machine takes its time for. */
+vi.setConfig({ testTimeout: 60_000 });
 
 let served: Served;
 

@@ -1,9 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { readConfig } from "../../src/cli/config/read-config.js";
 import { build, ROOT, type Served, serve, startCommand } from "./support/processes.js";
+
+/** Each test starts processes, which a busy machine takes its time for. */
+vi.setConfig({ testTimeout: 60_000 });
 
 let served: Served;
 /** In the package, so that its own name means it. */

@@ -3,8 +3,11 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { build, type Ended, harness, ROOT, serve, start, startCommand } from "./support/processes.js";
+
+/** Each test starts processes, which a busy machine takes its time for. */
+vi.setConfig({ testTimeout: 60_000 });
 
 let folder: string;
 
@@ -66,6 +69,23 @@ describe("serve", () => {
     const served = await serve();
     served.running.child.kill(signal);
     expect(await served.running.ended).toMatchObject({ code: 0, stderr: expect.stringContaining('"drained"') });
+    await served.stop();
+  });
+
+  test("takes a signal that arrives twice as one, and ends at once at another a second later", async () => {
+    const served = await serve(["--set", "server.drain_grace=60s"]);
+    const script = JSON.stringify({ steps: [{ text: "ready" }, { sleep_ms: 60_000 }] });
+    const running = start(["run", "scripted", "in", "--config", script, "--url", served.url]);
+    await running.saw(/ready/);
+    served.running.child.kill("SIGTERM");
+    served.running.child.kill("SIGTERM");
+    await served.running.saw(/draining/);
+    await new Promise((done) => setTimeout(done, 1_100));
+    served.running.child.kill("SIGTERM");
+    const { code, stderr } = await served.running.ended;
+    expect({ code, drained: stderr.includes('"drained"') }).toEqual({ code: 1, drained: false });
+    running.child.kill("SIGKILL");
+    await running.ended;
     await served.stop();
   });
 

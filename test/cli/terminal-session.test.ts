@@ -1,7 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { build, ROOT, type Running, type Served, serve, startCommand } from "./support/processes.js";
+
+/** Each test starts processes, which a busy machine takes its time for. */
+vi.setConfig({ testTimeout: 60_000 });
 
 const PROGRAM = join(ROOT, "dist/src/cli/main.js");
 const hasScript = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;

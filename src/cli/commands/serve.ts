@@ -39,11 +39,10 @@ export async function serve(options: ConfigOptions, version: string): Promise<nu
   const { config } = read;
   const log = createLog(mustHave(config.log));
   const serving = await start(read, version, log);
-  const asked = nextSignal();
+  const stop = listenForStop(() => process.exit(EXIT.failed));
   process.stdout.write(banner(serving, config, version));
-  const signal = await asked;
+  const signal = await stop;
   log.info({ signal }, "draining");
-  void nextSignal().then(() => process.exit(EXIT.failed));
   await drain(serving, durationMs(mustHave(mustHave(config.server).drainGrace)));
   log.info({}, "drained");
   return EXIT.ok;
@@ -150,16 +149,23 @@ function banner({ server, runtime, store }: Serving, { data, auth }: Config, ver
   });
 }
 
-async function nextSignal(): Promise<string> {
-  return new Promise((done) => {
+/**
+ * Resolves at the first SIGTERM or SIGINT; one that comes a second or more later calls `insist`. Those in between are
+ * the same one: it reaches a whole group of processes, and npm and the launcher pass it on besides.
+ */
+async function listenForStop(insist: () => void): Promise<string> {
+  return new Promise((resolve) => {
+    let firstMs: number | undefined;
     const take = (signal: NodeJS.Signals): void => {
-      for (const name of SIGNALS) process.off(name, take);
-      done(signal);
+      if (firstMs !== undefined && performance.now() - firstMs >= SAME_SIGNAL_MS) insist();
+      firstMs ??= performance.now();
+      resolve(signal);
     };
     for (const name of SIGNALS) process.on(name, take);
   });
 }
 
+const SAME_SIGNAL_MS = 1_000;
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 
 /** Refuses new work, ends streams, waits for what runs, and closes everything. */
