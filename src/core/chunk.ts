@@ -1,5 +1,5 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { type Event, EventSchema } from "../../gen/ts/harnessruntime/v1/event_pb.js";
 
 /**
@@ -21,7 +21,6 @@ export const EVENTS_FIELD = 1;
 const TAG = 0x0a;
 /** Envelope fields of `Event` end here; the payload's oneof begins at 20. */
 const FIRST_PAYLOAD_FIELD = 20;
-const SEQUENCE_FIELD = EventSchema.field.sequence.number;
 
 /** Encodes events with consecutive sequences; at least one. */
 export function encodeChunk(events: readonly Event[]): EventChunk {
@@ -130,17 +129,6 @@ function payloadField(event: Uint8Array): number {
   while (reader.pos < reader.len) {
     const [field, wireType] = reader.tag();
     if (field >= FIRST_PAYLOAD_FIELD) return field;
-    reader.skip(wireType, field);
-  }
-  return 0;
-}
-
-/** Returns the sequence in an encoded event, for checks. */
-export function sequenceOf(event: Uint8Array): number {
-  const reader = new BinaryReader(event);
-  while (reader.pos < reader.len) {
-    const [field, wireType] = reader.tag();
-    if (field === SEQUENCE_FIELD && wireType === WireType.Varint) return reader.int32();
     reader.skip(wireType, field);
   }
   return 0;

@@ -14,11 +14,6 @@ export function eventName(kind: EventKind): string {
   return NAMES.get(kind) ?? kind;
 }
 
-/** Returns whether `name` is the dotted name of a kind of the contract. */
-export function isEventName(name: string): boolean {
-  return EVENT_NAMES.includes(name);
-}
-
 /** Returns an event's dotted name; empty where it has no payload, or one that this version does not know. */
 export function nameOf(event: Event): string {
   return event.payload.case === undefined ? "" : eventName(event.payload.case);

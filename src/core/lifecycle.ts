@@ -68,11 +68,6 @@ export function isTerminal(state: ExecutionState): boolean {
   return TERMINAL.includes(state);
 }
 
-/** Returns whether an action is open: AWAITING_INPUT or AWAITING_APPROVAL. */
-export function isAwaiting(state: ExecutionState): boolean {
-  return state === AWAITING_INPUT || state === AWAITING_APPROVAL;
-}
-
 /**
  * Returns the state after an event with `payload`. Throws a RangeError where the
  * table has no edge for it: a bug of whoever decided the event, never a caller's
