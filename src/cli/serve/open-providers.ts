@@ -12,7 +12,7 @@ export async function openProviders({ config, settings }: ReadConfig): Promise<r
     const path = ["providers", kind, id].join("\n");
     return settings.find((setting) => setting.path.join("\n") === path)?.where ?? "configuration";
   };
-  return [...(await scripted(providers)), ...(await acpAgents(providers, at))];
+  return [...(await scripted(providers)), ...(await acpAgents(providers, at)), ...(await agents(providers, at))];
 }
 
 /** Says where the settings of a provider were set. */
@@ -34,6 +34,17 @@ async function acpAgents({ acp, acpPresets }: Providers, whereOf: Where): Promis
   return [...named].map(([id, json]) => {
     return acpProvider(
       readSettings(whereOf("acp", id), `providers.acp.${id}`, () => parseAcpSettings({ id, ...json })),
+    );
+  });
+}
+
+async function agents({ agent }: Providers, whereOf: Where): Promise<readonly Provider[]> {
+  if (Object.keys(agent).length === 0) return [];
+  const { agentProvider } = await import("../../providers/agent/provider.js");
+  const { parseAgentSettings } = await import("../../providers/agent/settings.js");
+  return Object.entries(agent).map(([id, json]) => {
+    return agentProvider(
+      readSettings(whereOf("agent", id), `providers.agent.${id}`, () => parseAgentSettings({ id, ...json })),
     );
   });
 }
