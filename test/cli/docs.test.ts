@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { readConfig } from "../../src/cli/config/read-config.js";
 import { build, ROOT, type Served, serve, startCommand } from "./support/processes.js";
@@ -57,6 +57,23 @@ test("the program of the README runs as it stands", async () => {
 
 test("the README is short", () => {
   expect(readFileSync(join(ROOT, "README.md"), "utf8").split("\n").length).toBeLessThan(150);
+});
+
+test("every link between the pages leads somewhere", () => {
+  const pages = [
+    "README.md",
+    "CONTRIBUTING.md",
+    ...readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".md") && !name.startsWith("reference"))
+      .map((name) => join("docs", name)),
+  ];
+  const links = pages.flatMap((page) => {
+    const text = readFileSync(join(ROOT, page), "utf8");
+    return [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, target = ""]) => ({ page, target }));
+  });
+  const broken = links.filter(({ page, target }) => !existsSync(join(ROOT, dirname(page), target)));
+  expect(broken).toEqual([]);
+  expect(links.length).toBeGreaterThan(20);
 });
 
 test("every command of the quickstart runs, in order, and prints what the page says", async () => {
