@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 const soak = process.env["SOAK"] === "1";
 
 /** A project is one folder of `test/`. Those in `ci` need more than Node: `npm test` leaves them out, `.ci/run` runs them. */
-const projects = ["store", "conformance", "engine", "providers"];
+const projects = ["store", "conformance", "engine", "providers", "cli"];
 const ci = ["e2e", "browser", "agents"];
 
 export default defineConfig({
