@@ -16,16 +16,22 @@ export interface ScriptedServer {
   close(): Promise<void>;
 }
 
-/** Serves on a free port. Heartbeats come every `heartbeatMs`, 10 s by default. */
-export async function serveScripted(
-  options: Partial<ServerOptions> & { readonly heartbeatMs?: number } = {},
-): Promise<ScriptedServer> {
-  const { heartbeatMs = 10_000, ...serverOptions } = options;
+export interface ScriptedServerOptions extends Partial<ServerOptions> {
+  /** How often a silent stream beats. Default 10,000. */
+  readonly heartbeatMs?: number;
+  /** Called when a stream of events has sent its first frame. */
+  readonly onFirstFrame?: () => void;
+}
+
+/** Serves on a free port. */
+export async function serveScripted(options: ScriptedServerOptions = {}): Promise<ScriptedServer> {
+  const { heartbeatMs = 10_000, onFirstFrame = () => undefined, ...serverOptions } = options;
   const dataDir = mkdtempSync(join(tmpdir(), "harness-wire-"));
   const store = openMemoryStore();
   const limits = { heartbeatIntervalMs: heartbeatMs };
   const runtime = await openRuntime({ store, dataDir, limits, providers: [scriptedProvider()] });
-  const server = await startServer({ runtime, port: 0, ...serverOptions });
+  const watched = observed(runtime, onFirstFrame);
+  const server = await startServer({ runtime: watched, port: 0, ...serverOptions });
   return {
     url: server.url,
     port: server.port,
@@ -38,4 +44,30 @@ export async function serveScripted(
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** The same runtime, which says when a watcher is asked for its second batch: the first one was sent by then. */
+function observed(runtime: Runtime, onFirstFrame: () => void): Runtime {
+  return over(runtime, {
+    watchEvents: async (...args) => {
+      const watcher = await runtime.watchEvents(...args);
+      let asked = 0;
+      return over(watcher, {
+        next: async (signal) => {
+          if (++asked === 2) onFirstFrame();
+          return await watcher.next(signal);
+        },
+      });
+    },
+  });
+}
+
+/** `target` with some of its methods replaced. */
+function over<T extends object>(target: T, methods: Partial<T>): T {
+  return new Proxy(target, {
+    get(_, key) {
+      const value: unknown = Reflect.get(key in methods ? methods : target, key);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
 }
