@@ -179,6 +179,15 @@ describe("what keeps it from starting is one line, and ends with 1", () => {
     });
   });
 
+  test("two providers with one id", async () => {
+    const file = join(folder, "twice.yaml");
+    writeFileSync(file, "providers:\n  acp:\n    scripted: { command: x }\n");
+    expect(await failing("--config", file)).toMatchObject({
+      code: 1,
+      stderr: `harness: ${file}:3: providers.acp.scripted: another provider has this id; choose another\n`,
+    });
+  });
+
   test("a mistake in the settings of a provider", async () => {
     const file = join(folder, "provider.yaml");
     writeFileSync(file, "providers:\n  acp:\n    mine: { comand: x }\n");

@@ -12,7 +12,22 @@ export async function openProviders({ config, settings }: ReadConfig): Promise<r
     const path = ["providers", kind, id].join("\n");
     return settings.find((setting) => setting.path.join("\n") === path)?.where ?? "configuration";
   };
+  refuseTwice(providers, at);
   return [...(await scripted(providers)), ...(await acpAgents(providers, at)), ...(await agents(providers, at))];
+}
+
+/** A provider's id is the key of its settings, whatever its kind. */
+function refuseTwice({ scripted: own, acp, agent }: Providers, whereOf: Where): void {
+  const taken = new Set(own?.enabled ? ["scripted"] : []);
+  for (const [kind, ids] of [["acp", Object.keys(acp)] as const, ["agent", Object.keys(agent)] as const]) {
+    const twice = ids.find((id) => taken.has(id));
+    if (twice !== undefined) {
+      throw new ConfigError(
+        `${whereOf(kind, twice)}: providers.${kind}.${twice}: another provider has this id; choose another`,
+      );
+    }
+    for (const id of ids) taken.add(id);
+  }
 }
 
 /** Says where the settings of a provider were set. */
@@ -33,7 +48,7 @@ async function acpAgents({ acp, acpPresets }: Providers, whereOf: Where): Promis
   const named = new Map<string, JsonObject>([...presets, ...Object.entries(acp)]);
   return [...named].map(([id, json]) => {
     return acpProvider(
-      readSettings(whereOf("acp", id), `providers.acp.${id}`, () => parseAcpSettings({ id, ...json })),
+      readSettings(whereOf("acp", id), `providers.acp.${id}`, () => parseAcpSettings({ ...json, id })),
     );
   });
 }
@@ -44,7 +59,7 @@ async function agents({ agent }: Providers, whereOf: Where): Promise<readonly Pr
   const { parseAgentSettings } = await import("../../providers/agent/settings.js");
   return Object.entries(agent).map(([id, json]) => {
     return agentProvider(
-      readSettings(whereOf("agent", id), `providers.agent.${id}`, () => parseAgentSettings({ id, ...json })),
+      readSettings(whereOf("agent", id), `providers.agent.${id}`, () => parseAgentSettings({ ...json, id })),
     );
   });
 }
