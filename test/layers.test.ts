@@ -11,9 +11,10 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   engine: ["core", "store/memory"],
   providers: ["core", "engine"],
   client: [],
+  provider: ["core"],
   server: ["core"],
   console: ["client"],
-  cli: ["core", "store", "store/memory", "engine", "providers", "client", "server", "console"],
+  cli: ["core", "store", "store/memory", "engine", "providers", "client", "provider", "server", "console"],
 };
 const TARGETS = [...Object.keys(LAYERS), "store/memory"];
 /** Packages may have folders that are called as a layer is. */

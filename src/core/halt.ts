@@ -5,7 +5,7 @@ import { TurnAbortedError } from "./turn-aborted.js";
 export type Halt =
   | { readonly kind: "cancel" }
   | { readonly kind: "fail"; readonly failure: Failure }
-  | { readonly kind: "abandon"; readonly fenced?: boolean };
+  | { readonly kind: "abandon"; readonly why: "released" | "fenced" | "failed" };
 
 /** Stops a runner: the first reason counts, but that letting go goes before all. */
 export class HaltSwitch {
@@ -39,5 +39,5 @@ export class HaltSwitch {
 export function haltError(halt: Halt): TurnAbortedError {
   if (halt.kind === "fail") return new TurnAbortedError("failed", halt.failure.message);
   if (halt.kind === "cancel") return new TurnAbortedError("cancelled", "the execution was cancelled");
-  return new TurnAbortedError(halt.fenced ? "fenced" : "released", "the runtime let go of the execution");
+  return new TurnAbortedError(halt.why, "the runtime let go of the execution");
 }

@@ -85,6 +85,7 @@ export class Runner {
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#reattached = options.entry === "reattach";
+    this.#entered = this.#reattached;
     void this.#live();
   }
 
@@ -110,7 +111,7 @@ export class Runner {
 
   /** Lets go of the execution: ends native work and writes nothing more. */
   async abandon(): Promise<void> {
-    this.#stop({ kind: "abandon" });
+    this.#stop({ kind: "abandon", why: "released" });
     await this.#ended.promise;
   }
 
@@ -130,7 +131,7 @@ export class Runner {
       end = await this.#run();
     } catch (error) {
       end = this.#broke(error);
-      this.#stop({ kind: "abandon", fenced: isHarnessError(error, ErrorReason.FENCED) });
+      this.#stop({ kind: "abandon", why: isHarnessError(error, ErrorReason.FENCED) ? "fenced" : "failed" });
       await this.#cleanUp("the runtime let go of the execution");
     }
     await this.#dispose();

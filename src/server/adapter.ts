@@ -26,13 +26,15 @@ export interface AdapterOptions {
   readonly pages: WebPages | undefined;
   /** The largest request message of a method, in bytes. */
   maxRequestBytes(handler: Handler): number;
+  /** Whether its calls may stay open when the server goes away. */
+  outlivesDrain(handler: Handler): boolean;
   nextErrorId(): string;
 }
 
 /** Between Node's HTTP servers and the RPC library. */
 export interface Adapter {
   serve(request: NodeRequest, response: NodeResponse): void;
-  /** Resolves when no call is open, or after `timeoutMs`. */
+  /** Resolves when no call is open that must end, or after `timeoutMs`. */
   idle(timeoutMs: number): Promise<void>;
 }
 
@@ -56,7 +58,7 @@ export function createAdapter(options: AdapterOptions): Adapter {
     });
   };
   const call = (handler: Handler, request: NodeRequest, response: NodeResponse): void => {
-    track(response);
+    if (!options.outlivesDrain(handler)) track(response);
     serveCall(handler, request, response, options).catch((error: unknown) => {
       endFailed(error, handler, response, options);
     });

@@ -2,10 +2,10 @@ import type { Caller } from "../core/runtime.js";
 
 /**
  * What a caller may do: `read` executions and their events, `run` them (start,
- * send, cancel, attach), `respond` to actions, and `provide` (connect as a
+ * send, cancel, attach), `respond` to actions, and `providers:connect` (connect as a
  * provider).
  */
-export const SCOPES = ["read", "run", "respond", "provide"] as const;
+export const SCOPES = ["read", "run", "respond", "providers:connect"] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /** Who calls and what they may do. */

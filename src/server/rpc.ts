@@ -32,13 +32,20 @@ export interface ExtraService<Service extends DescService = DescService> {
   readonly scope: MethodScope;
   /** The largest request message, in bytes. Default: the server's. */
   readonly maxRequestBytes?: number;
+  /** The largest response message, in bytes. Default: the server's. */
+  readonly maxResponseBytes?: number;
+  /** Whether its streams go on while the server drains, which then does not wait for them. Default false. */
+  readonly outlivesDrain?: boolean;
 }
+
+/** An {@link ExtraService}, whatever its methods are. */
+export type AnyService = Omit<ExtraService, "implementation"> & { readonly implementation: object };
 
 export interface RpcOptions {
   readonly runtime: Runtime;
   /** Unset: no credentials are asked for, and every caller is the user `local` of the tenant `local`. */
   readonly auth?: Authenticator | undefined;
-  readonly services?: readonly ExtraService[] | undefined;
+  readonly services?: readonly AnyService[] | undefined;
   /** Whether event streams are written past the RPC library. Default true. */
   readonly sideDoor?: boolean | undefined;
   /** What DescribeRuntime says. Default `harness-runtime`. */
@@ -58,6 +65,8 @@ export interface Rpc {
   routes(router: ConnectRouter): void;
   /** The largest request message of a service, in bytes. */
   maxRequestBytes(service: DescService): number;
+  /** Whether a drain leaves a service's streams open. */
+  outlivesDrain(service: DescService): boolean;
 }
 
 export function createRpc(options: RpcOptions): Rpc {
@@ -79,6 +88,7 @@ export function createRpc(options: RpcOptions): Rpc {
     openDoor: options.sideDoor === false ? () => undefined : openSideDoor,
   };
   const limitOf = new Map(extra.map(({ service, maxRequestBytes }) => [service, maxRequestBytes]));
+  const outliving = new Set(extra.filter(({ outlivesDrain }) => outlivesDrain).map(({ service }) => service));
   const maxRequestBytes = (service: DescService): number => limitOf.get(service) ?? limits.maxRequestBytes;
   const description = {
     name: options.name ?? "harness-runtime",
@@ -95,6 +105,7 @@ export function createRpc(options: RpcOptions): Rpc {
     health,
     drain,
     maxRequestBytes,
+    outlivesDrain: (service) => outliving.has(service),
     routerOptions: {
       acceptCompression: [gzip],
       readMaxBytes: limits.maxRequestBytes,
@@ -117,8 +128,10 @@ export function createRpc(options: RpcOptions): Rpc {
       router.service(Health, health.implementation);
       router.service(ServerReflection, reflection.v1);
       router.service(ServerReflectionV1Alpha, reflection.v1alpha);
-      for (const { service, implementation } of extra) {
-        router.service(service, implementation, { readMaxBytes: maxRequestBytes(service) });
+      for (const { service, implementation, maxResponseBytes = limits.maxResponseBytes } of extra) {
+        const readMaxBytes = maxRequestBytes(service);
+        const methods = implementation as Partial<ServiceImpl<DescService>>;
+        router.service(service, methods, { readMaxBytes, writeMaxBytes: maxResponseBytes });
       }
     },
   };

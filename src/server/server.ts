@@ -78,6 +78,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     nextErrorId,
     pages: options.pages,
     maxRequestBytes: ({ service }) => rpc.maxRequestBytes(service),
+    outlivesDrain: ({ service }) => rpc.outlivesDrain(service),
   });
   const listener = await listen({ host, port, tls: options.tls, limits, log, onRequest: adapter.serve });
 

@@ -10,7 +10,7 @@ export type Token = Omit<TokenRow, "hash">;
 export interface NewToken {
   readonly tenantId: string;
   readonly userId: string;
-  /** Default: all but `provide`. */
+  /** Default: all but `providers:connect`. */
   readonly scopes?: readonly string[];
   /** From now, in milliseconds; unset never ends. */
   readonly lifetimeMs?: number;

@@ -16,11 +16,15 @@ const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
 
 test("a token yields its tenant, user and scopes", async () => {
   const { tokens } = await open();
-  const { secret, token } = await tokens.create({ tenantId: "acme", userId: "ann@acme", scopes: ["read", "provide"] });
+  const { secret, token } = await tokens.create({
+    tenantId: "acme",
+    userId: "ann@acme",
+    scopes: ["read", "providers:connect"],
+  });
   expect(await tokens.authenticate(bearer(secret))).toEqual({
     tenantId: "acme",
     userId: "ann@acme",
-    scopes: new Set(["read", "provide"]),
+    scopes: new Set(["read", "providers:connect"]),
   });
   expect(await tokens.list()).toEqual([token]);
 });

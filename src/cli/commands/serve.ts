@@ -15,6 +15,7 @@ import type { Log } from "../../core/provider.js";
 import type { Runtime } from "../../core/runtime.js";
 import type { Store } from "../../core/store.js";
 import { openBuiltConsole } from "../../server/console-files.js";
+import type { AnyService } from "../../server/rpc.js";
 import { type RunningServer, startServer } from "../../server/server.js";
 import { openTokens } from "../../server/tokens.js";
 import { CliError, EXIT } from "../cli-error.js";
@@ -91,7 +92,7 @@ async function openRuntimeOf(read: ReadConfig, store: Store, log: Log): Promise<
 }
 
 async function listen(
-  { server, auth, data }: Config,
+  { server, auth, data, providers }: Config,
   runtime: Runtime,
   version: string,
   log: Log,
@@ -102,6 +103,7 @@ async function listen(
       runtime,
       version,
       log,
+      services: await servicesOf(providers, runtime, log),
       host: settings.host,
       port: settings.port,
       allowInsecure: settings.allowInsecure,
@@ -114,6 +116,13 @@ async function listen(
   } catch (error) {
     throw listenError(error, settings);
   }
+}
+
+/** What the server takes on beside its own services. */
+async function servicesOf(providers: Config["providers"], runtime: Runtime, log: Log): Promise<readonly AnyService[]> {
+  if (!mustHave(providers).remote?.enabled) return [];
+  const { remoteProviders } = await import("../../providers/remote/remote-providers.js");
+  return [remoteProviders({ runtime, log })];
 }
 
 function listenError(error: unknown, { host, port }: Server): unknown {

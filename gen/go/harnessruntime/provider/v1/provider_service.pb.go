@@ -182,6 +182,7 @@ type ConnectRequest_Heartbeat struct {
 
 type ConnectRequest_Drain struct {
 	// Give me no more executions: those that the instance has go on. It stays so until it connects anew.
+	// Answered by `drain`, after which no `run` of another execution comes.
 	Drain *Drain `protobuf:"bytes,26,opt,name=drain,proto3,oneof"`
 }
 
@@ -363,7 +364,7 @@ type ConnectResponse_Ack struct {
 }
 
 type ConnectResponse_Drain struct {
-	// Take no new work: the runtime is about to shut down and closes the stream.
+	// No new work comes: the instance asked for it, or the runtime is about to shut down and closes the stream.
 	Drain *Drain `protobuf:"bytes,26,opt,name=drain,proto3,oneof"`
 }
 

@@ -86,6 +86,7 @@ export type ConnectRequest = Message<"harnessruntime.provider.v1.ConnectRequest"
   } | {
     /**
      * Give me no more executions: those that the instance has go on. It stays so until it connects anew.
+     * Answered by `drain`, after which no `run` of another execution comes.
      *
      * @generated from field: harnessruntime.provider.v1.Drain drain = 26;
      */
@@ -162,7 +163,7 @@ export type ConnectResponse = Message<"harnessruntime.provider.v1.ConnectRespons
     case: "ack";
   } | {
     /**
-     * Take no new work: the runtime is about to shut down and closes the stream.
+     * No new work comes: the instance asked for it, or the runtime is about to shut down and closes the stream.
      *
      * @generated from field: harnessruntime.provider.v1.Drain drain = 26;
      */

@@ -1,0 +1,248 @@
+import type { Status } from "../../../gen/ts/google/rpc/status_pb.js";
+import type { Cancelled, Emit, Finish, RequestAction } from "../../../gen/ts/harnessruntime/provider/v1/run_pb.js";
+import { ErrorReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
+import type { Clock } from "../../core/clock.js";
+import { isHarnessError } from "../../core/errors.js";
+import type { ProviderContext, ProviderEvent } from "../../core/provider.js";
+import { ProtocolViolationError } from "../../core/violation.js";
+import { type Flow, roughBytes } from "./flow.js";
+import type { OutboxMessage } from "./outbox-message.js";
+import { toStatus } from "./status.js";
+
+/** What an inbox does with what it takes. */
+export interface InboxHost {
+  /** Where events are appended; undefined between a restart of the runtime and the next turn. */
+  context(): ProviderContext | undefined;
+  /** Everything up to `emitId` was dealt with; that one was refused where there is a refusal. */
+  ack(emitId: number, refusal: Status | undefined): void;
+  /** Opens an action, or answers again; resolves with why it is refused. */
+  ask(request: RequestAction, isRepeated: boolean): Promise<unknown>;
+  /** A turn ended: `wait` until its outcome is stored, or it was stored before. */
+  finish(finish: Finish): "wait" | "stored";
+  cancelled(cancelled: Cancelled): void;
+  /** The instance broke the protocol. */
+  violate(message: string): void;
+  /** The store says that the execution is another's. */
+  fenced(error: Error): void;
+}
+
+/** The events that are appended in one write. */
+const MAX_BATCH_EVENTS = 512;
+const MAX_BATCH_BYTES = 1 << 20;
+/** What may wait while no turn is there to take it. */
+const MAX_IDLE_BYTES = 1 << 20;
+const LONGEST_RETRY_MS = 5_000;
+
+interface Queued {
+  readonly message: OutboxMessage;
+  readonly bytes: number;
+}
+
+/**
+ * The other end of one attempt's outbox: takes each `emit_id` once and in order,
+ * stores what came together in one write with its position, and acknowledges it.
+ */
+export class Inbox {
+  readonly #host: InboxHost;
+  readonly #clock: Clock;
+  readonly #flow: Flow;
+  /** The last `emit_id` that is stored. */
+  #stored: number;
+  /** The last one that was taken. */
+  #taken: number;
+  #queue: Queued[] = [];
+  #queuedBytes = 0;
+  #pumping = false;
+  /** A turn's end is taken and its outcome not stored: what follows waits. */
+  #finishing: number | undefined;
+  #closed = false;
+  #idle = Promise.resolve();
+
+  constructor(host: InboxHost, clock: Clock, flow: Flow, stored: number) {
+    this.#host = host;
+    this.#clock = clock;
+    this.#flow = flow;
+    this.#stored = stored;
+    this.#taken = stored;
+  }
+
+  /** The last `emit_id` that is stored: what the instance need not send again. */
+  get stored(): number {
+    return this.#stored;
+  }
+
+  /** The last `emit_id` that came. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** Takes a message, if it is the next one. */
+  take(message: OutboxMessage): void {
+    if (this.#closed) return;
+    const { emitId } = message.value;
+    if (emitId <= this.#taken) this.#takeAgain(message);
+    else if (emitId > this.#taken + 1) this.#host.violate(`emit_id ${emitId} came after ${this.#taken}`);
+    else this.#takeNext(message);
+  }
+
+  /** A turn is there to take what waits; the last turn's end is stored where there was one. */
+  async resume(): Promise<void> {
+    const finished = this.#finishing;
+    this.#finishing = undefined;
+    if (finished !== undefined) await this.#mark(finished);
+    await this.#pump();
+  }
+
+  /** Takes nothing more; resolves when nothing is under way. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#flow.release(this.#queuedBytes);
+    this.#queuedBytes = 0;
+    this.#queue = [];
+    await this.#idle;
+  }
+
+  #takeAgain(message: OutboxMessage): void {
+    if (message.case === "requestAction") void this.#host.ask(message.value, true);
+    if (message.value.emitId <= this.#stored) this.#host.ack(this.#stored, undefined);
+  }
+
+  #takeNext(message: OutboxMessage): void {
+    const bytes = roughBytes(message.value);
+    if (this.#host.context() === undefined && this.#queuedBytes + bytes > MAX_IDLE_BYTES) {
+      this.#host.violate(`it sent more than ${MAX_IDLE_BYTES} bytes outside of a turn`);
+      return;
+    }
+    this.#taken = message.value.emitId;
+    this.#queue.push({ message, bytes });
+    this.#queuedBytes += bytes;
+    this.#flow.hold(bytes);
+    void this.#pump();
+  }
+
+  async #pump(): Promise<void> {
+    if (this.#pumping) return;
+    this.#pumping = true;
+    const idle = Promise.withResolvers<void>();
+    this.#idle = idle.promise;
+    try {
+      while (this.#mayGoOn()) await this.#next();
+    } finally {
+      this.#pumping = false;
+      idle.resolve();
+    }
+  }
+
+  #mayGoOn(): boolean {
+    const isReady = this.#finishing === undefined && this.#host.context() !== undefined;
+    return !this.#closed && isReady && this.#queue.length > 0;
+  }
+
+  async #next(): Promise<void> {
+    const emits = this.#leadingEmits();
+    if (emits.length > 0) {
+      await this.#store(emits);
+      return;
+    }
+    const [first] = this.#shift(1);
+    if (first?.case === "requestAction") await this.#ask(first.value);
+    if (first?.case === "finish") await this.#finish(first.value);
+    if (first?.case === "cancelled") this.#host.cancelled(first.value);
+  }
+
+  /** The emits at the head of the queue that fit one write; one with artifacts is its last. */
+  #leadingEmits(): readonly Emit[] {
+    const emits: Emit[] = [];
+    let events = 0;
+    let bytes = 0;
+    for (const queued of this.#queue) {
+      const { message } = queued;
+      if (message.case !== "emit") break;
+      events += message.value.events.length;
+      bytes += queued.bytes;
+      if (emits.length > 0 && (events > MAX_BATCH_EVENTS || bytes > MAX_BATCH_BYTES)) break;
+      emits.push(message.value);
+      if (message.value.artifacts.length > 0) break;
+    }
+    return emits;
+  }
+
+  #shift(count: number): readonly OutboxMessage[] {
+    const shifted = this.#queue.splice(0, count);
+    const bytes = shifted.reduce((sum, queued) => sum + queued.bytes, 0);
+    this.#queuedBytes -= bytes;
+    this.#flow.release(bytes);
+    return shifted.map(({ message }) => message);
+  }
+
+  /** Stores emits as one write; where that is refused, each alone, so that the right one is. */
+  async #store(emits: readonly Emit[]): Promise<void> {
+    const last = emits.at(-1);
+    if (last === undefined) return;
+    const refusal = await this.#write(emits, last.emitId);
+    if (this.#closed) return;
+    if (refusal !== undefined && emits.length > 1) {
+      for (const emit of emits) await this.#store([emit]);
+      return;
+    }
+    this.#shift(emits.length);
+    await this.#settle(last.emitId, refusal);
+  }
+
+  async #ask(request: RequestAction): Promise<void> {
+    const refusal = await this.#host.ask(request, false);
+    if (refusal === undefined) await this.#mark(request.emitId);
+    else await this.#settle(request.emitId, refusal);
+  }
+
+  async #finish(finish: Finish): Promise<void> {
+    if (this.#host.finish(finish) === "wait") this.#finishing = finish.emitId;
+    else await this.#mark(finish.emitId);
+  }
+
+  /** Acknowledges a message; a refused one stays dealt with, also after a crash. */
+  async #settle(emitId: number, refusal: unknown): Promise<void> {
+    if (refusal !== undefined) await this.#write([], emitId);
+    if (this.#closed) return;
+    this.#stored = emitId;
+    this.#host.ack(emitId, refusal === undefined ? undefined : toStatus(refusal));
+  }
+
+  /** Stores a position that no event bears, and acknowledges it. */
+  async #mark(emitId: number): Promise<void> {
+    if (emitId <= this.#stored) return;
+    await this.#write([], emitId);
+    await this.#settle(emitId, undefined);
+  }
+
+  /** Writes until it is stored, or refused; returns the refusal. */
+  async #write(emits: readonly Emit[], mark: number): Promise<unknown> {
+    for (let pauseMs = 50; !this.#closed; pauseMs = Math.min(pauseMs * 2, LONGEST_RETRY_MS)) {
+      try {
+        await this.#append(emits, mark);
+        return undefined;
+      } catch (error) {
+        if (isHarnessError(error, ErrorReason.FENCED)) {
+          this.#closed = true;
+          this.#host.fenced(error);
+        } else if (!isHarnessError(error, ErrorReason.STORE_UNAVAILABLE)) return error;
+        else await new Promise<void>((resolve) => void this.#clock.after(pauseMs, resolve));
+      }
+    }
+    return undefined;
+  }
+
+  async #append(emits: readonly Emit[], mark: number): Promise<void> {
+    const events = emits.flatMap((emit) => emit.events.map(({ payload }) => payload as ProviderEvent));
+    if (events.some((payload) => payload?.case === undefined)) {
+      this.#host.violate("an event without a payload");
+      throw new ProtocolViolationError("an event without a payload");
+    }
+    const resumeState = emits.findLast((emit) => emit.resumeState !== undefined)?.resumeState;
+    await this.#host.context()?.emit(events, {
+      mark,
+      artifacts: emits.flatMap((emit) => emit.artifacts),
+      ...(resumeState === undefined ? {} : { resumeState }),
+    });
+  }
+}

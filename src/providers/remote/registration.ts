@@ -1,0 +1,65 @@
+import { createHash } from "node:crypto";
+import { toBinary } from "@bufbuild/protobuf";
+import { pathToString } from "@bufbuild/protobuf/reflect";
+import { createValidator } from "@bufbuild/protovalidate";
+import { type Register, RegisterSchema } from "../../../gen/ts/harnessruntime/provider/v1/provider_pb.js";
+import { ErrorReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
+import {
+  type ProviderManifest,
+  ProviderManifestSchema,
+  Topology,
+} from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
+import { HarnessError, invalid } from "../../core/errors.js";
+import { compile } from "../../core/schema.js";
+
+/** The version of the protocol that providers dial in with. */
+export const PROTOCOL_VERSION = "2026-09-02";
+
+const validator = createValidator();
+
+/**
+ * Checks what an instance says of itself, and returns its manifest. Fails with
+ * VALIDATION_ERROR or PROTOCOL_VERSION_UNSUPPORTED.
+ */
+export function checkRegister(register: Register): ProviderManifest {
+  const { violations = [], error } = validator.validate(RegisterSchema, register);
+  const [first] = violations;
+  if (first !== undefined) {
+    const found = violations.map(({ field, message }) => ({ field: pathToString(field), description: message }));
+    const text = `${pathToString(first.field)}: ${first.message}`;
+    throw new HarnessError(
+      ErrorReason.VALIDATION_ERROR,
+      text,
+      { field: pathToString(first.field) },
+      { violations: found },
+    );
+  }
+  const { manifest } = register;
+  if (error !== undefined || manifest === undefined) throw invalid("manifest", "it cannot be checked");
+  if (manifest.protocolVersion !== PROTOCOL_VERSION) {
+    throw new HarnessError(
+      ErrorReason.PROTOCOL_VERSION_UNSUPPORTED,
+      `the runtime speaks version ${PROTOCOL_VERSION} of the protocol, not ${JSON.stringify(manifest.protocolVersion)}`,
+      { supported: PROTOCOL_VERSION },
+    );
+  }
+  if (!manifest.topologies.includes(Topology.REMOTE)) throw invalid("manifest.topologies", "they must contain REMOTE");
+  checkSchema(manifest);
+  return manifest;
+}
+
+/** Names a manifest: equal for equal ones. */
+export function versionOf(manifest: ProviderManifest): string {
+  const capabilities = Object.entries(manifest.capabilities).sort(([a], [b]) => (a < b ? -1 : 1));
+  const rest = toBinary(ProviderManifestSchema, { ...manifest, capabilities: {} });
+  return createHash("sha256").update(JSON.stringify(capabilities)).update(rest).digest("base64url");
+}
+
+function checkSchema({ configSchema }: ProviderManifest): void {
+  if (configSchema === undefined) return;
+  try {
+    compile(configSchema);
+  } catch (error) {
+    throw invalid("manifest.config_schema", error instanceof Error ? error.message : String(error));
+  }
+}

@@ -1,0 +1,261 @@
+import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  type Register,
+  type Registered,
+  RegisteredSchema,
+} from "../../../gen/ts/harnessruntime/provider/v1/provider_pb.js";
+import { ErrorReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
+import type { Execution } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { ExecutionState } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
+import type { ProviderManifest } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
+import type { Clock } from "../../core/clock.js";
+import { HarnessError } from "../../core/errors.js";
+import { MAX_EVENT_BYTES } from "../../core/limits.js";
+import type {
+  Availability,
+  CleanupReport,
+  Provider,
+  ProviderContext,
+  ProviderHost,
+  TurnOutcome,
+} from "../../core/provider.js";
+import { ProviderLostError } from "../../core/provider-lost.js";
+import { RemoteAttempt } from "./attempt.js";
+import type { Connection } from "./connection.js";
+import { Instance, type InstanceHost } from "./instance.js";
+import { Placement } from "./placement.js";
+
+/** What every remote provider works with. */
+export interface RemoteProviderOptions {
+  readonly clock: Clock;
+  readonly graceMs: number;
+  readonly heartbeatMs: number;
+  readonly cancelTimeoutMs: number;
+  readonly protocolVersion: string;
+}
+
+/** An attempt that a restart of the runtime left with an instance, which may come back with it. */
+interface Awaited {
+  readonly attempt: number;
+  readonly knownTurn: number;
+  readonly stored: number;
+  readonly isEnding: boolean;
+  readonly found: PromiseWithResolvers<RemoteAttempt | undefined>;
+}
+
+/** One provider that dials in: all its instances, as the runtime's port sees them. */
+export class RemoteProvider implements Provider, InstanceHost {
+  readonly cancelTimeoutMs: number;
+  readonly #options: RemoteProviderOptions;
+  readonly #instances = new Map<string, Instance>();
+  readonly #attempts = new Map<string, RemoteAttempt>();
+  readonly #awaited = new Map<string, Awaited>();
+  readonly #placement: Placement;
+  #manifest: ProviderManifest;
+  #host: ProviderHost | undefined;
+
+  constructor(manifest: ProviderManifest, options: RemoteProviderOptions) {
+    this.#manifest = manifest;
+    this.#options = options;
+    this.#placement = new Placement(() => this.#instances.values());
+    // The hook says itself what it could not do in time.
+    this.cancelTimeoutMs = options.cancelTimeoutMs + 1_000;
+  }
+
+  get clock(): Clock {
+    return this.#options.clock;
+  }
+  get graceMs(): number {
+    return this.#options.graceMs;
+  }
+
+  /** That of the version that came last, among the instances that are there. */
+  get manifest(): ProviderManifest {
+    return this.#manifest;
+  }
+
+  get capacity(): number {
+    return this.#placement.capacity;
+  }
+
+  availability(): Availability {
+    if (this.#placement.isOpen) return { available: true, reason: "" };
+    const reason = this.#instances.size === 0 ? "no instance of it is connected" : "no instance of it takes executions";
+    return { available: false, reason };
+  }
+
+  async open(host: ProviderHost): Promise<void> {
+    this.#host = host;
+  }
+
+  /** Ends all streams; the instances connect again, and go on with what they have. */
+  async close(): Promise<void> {
+    const error = new HarnessError(
+      ErrorReason.SERVER_DRAINING,
+      "the runtime is shutting down: connect again",
+      {},
+      { retryMs: 1_000 },
+    );
+    for (const { connection } of this.#instances.values()) connection?.close(error);
+  }
+
+  /** Places the execution on an instance; fails where none is there for it within the grace. */
+  async start(context: ProviderContext): Promise<void> {
+    const { execution, attempt, signal } = context;
+    const { id: executionId, conversationId } = execution;
+    const place = (instance: Instance): void => {
+      this.#place(instance, { executionId, attempt, stored: 0, knownTurn: undefined, isEnding: false });
+    };
+    const { clock, graceMs: limitMs } = this.#options;
+    const isPlaced = await this.#placement.place({ conversationId, place, signal, clock, limitMs });
+    if (!isPlaced && !signal.aborted) {
+      throw new ProviderLostError(`no instance of ${this.#manifest.id} is there to run it`);
+    }
+  }
+
+  async run(context: ProviderContext): Promise<TurnOutcome> {
+    const { execution, attempt } = context;
+    const placed = this.#attempts.get(execution.id);
+    if (placed === undefined || placed.attempt !== attempt || placed.isLost) {
+      throw new ProviderLostError(`the instance that ran attempt ${attempt} is gone`);
+    }
+    return await placed.run(context);
+  }
+
+  async cancel(context: ProviderContext, reason: string): Promise<CleanupReport | undefined> {
+    return await this.#attempts.get(context.execution.id)?.cancel(context, reason, this.#options.cancelTimeoutMs);
+  }
+
+  async dispose({ execution }: ProviderContext): Promise<void> {
+    const placed = this.#attempts.get(execution.id);
+    if (placed !== undefined) await this.#end(placed);
+  }
+
+  async reattach(execution: Execution, signal: AbortSignal, mark: number): Promise<boolean> {
+    const found = await this.#await(execution, { stored: mark, isEnding: false }, signal);
+    return found !== undefined;
+  }
+
+  /** Tells the instance that still has a cancelled execution to stop, once more. */
+  async recover(execution: Execution): Promise<CleanupReport | undefined> {
+    if (execution.state !== ExecutionState.CANCELLING) return undefined;
+    const { graceMs, cancelTimeoutMs } = this.#options;
+    const limit = new AbortController();
+    const waitMs = Math.max(graceMs - cancelTimeoutMs, graceMs / 2);
+    const disarm = this.clock.after(waitMs, () => limit.abort());
+    const placed = await this.#await(execution, { stored: 0, isEnding: true }, limit.signal);
+    disarm();
+    if (placed === undefined) return { error: "the instance that ran it did not come back; its work may still run" };
+    try {
+      return await placed.confirmCancelled(execution.cancel?.reason ?? "", graceMs - waitMs);
+    } finally {
+      await this.#end(placed);
+    }
+  }
+
+  /** Takes a stream of an instance; returns what it is answered. */
+  connect(connection: Connection, register: Register, manifest: ProviderManifest, version: string): Instance {
+    const { instanceId } = register;
+    let instance = this.#instances.get(instanceId);
+    const last = instance?.connection;
+    if (instance === undefined) {
+      instance = new Instance(instanceId, version, { manifest, capacity: register.capacity }, this);
+      this.#instances.set(instanceId, instance);
+    }
+    instance.connect(connection, register, manifest, version);
+    last?.close(replaced(instanceId));
+    for (const { executionId, attempt } of register.executions) this.#find(instance, executionId, attempt);
+    this.#changed(version);
+    return instance;
+  }
+
+  /** What an instance that registered is answered. */
+  registered(instance: Instance, { executions }: Register): Registered {
+    const { heartbeatMs, graceMs, protocolVersion } = this.#options;
+    const named = new Set(executions.map(({ executionId }) => executionId));
+    const kept = [...instance.attempts.values()].filter(({ executionId }) => named.has(executionId));
+    return create(RegisteredSchema, {
+      instanceId: instance.id,
+      protocolVersion,
+      executions: kept.map(({ held }) => held),
+      heartbeatInterval: durationFromMs(heartbeatMs),
+      grace: durationFromMs(graceMs),
+      maxEventBytes: MAX_EVENT_BYTES,
+    });
+  }
+
+  /** Its stream broke. */
+  disconnect(instance: Instance, connection: Connection): void {
+    instance.disconnect(connection);
+    this.#changed();
+  }
+
+  /** It takes no more executions. */
+  drain(instance: Instance): void {
+    instance.drain();
+    this.#changed();
+  }
+
+  gone(instance: Instance): void {
+    if (this.#instances.get(instance.id) === instance) this.#instances.delete(instance.id);
+    for (const { executionId } of instance.attempts.values()) this.#attempts.delete(executionId);
+    this.#changed();
+  }
+
+  #changed(version?: string): void {
+    const current = this.#placement.changed(version);
+    if (current !== undefined) this.#manifest = current;
+    this.#host?.changed();
+  }
+
+  #place(
+    instance: Instance,
+    at: Omit<ConstructorParameters<typeof RemoteAttempt>[0], "instance" | "clock">,
+  ): RemoteAttempt {
+    const placed = new RemoteAttempt({ ...at, instance, clock: this.clock });
+    this.#attempts.set(at.executionId, placed);
+    instance.attempts.set(at.executionId, placed);
+    return placed;
+  }
+
+  async #end(placed: RemoteAttempt): Promise<void> {
+    const { executionId, instance } = placed;
+    if (this.#attempts.get(executionId) === placed) this.#attempts.delete(executionId);
+    await placed.dispose();
+    if (placed.isReleased) return;
+    if (instance.attempts.get(executionId) === placed) instance.attempts.delete(executionId);
+    if (instance.connection === undefined && instance.attempts.size === 0) this.gone(instance);
+    else this.#changed();
+  }
+
+  /** Waits for the instance that has the execution to register, until the signal. */
+  async #await(
+    { id, attempt, turn }: Execution,
+    { stored, isEnding }: Pick<Awaited, "stored" | "isEnding">,
+    signal: AbortSignal,
+  ): Promise<RemoteAttempt | undefined> {
+    const found = Promise.withResolvers<RemoteAttempt | undefined>();
+    const awaited = { attempt, knownTurn: turn, stored, isEnding, found };
+    this.#awaited.set(id, awaited);
+    signal.addEventListener("abort", () => found.resolve(undefined), { once: true });
+    const placed = await found.promise;
+    if (this.#awaited.get(id) === awaited) this.#awaited.delete(id);
+    return placed;
+  }
+
+  /** An instance says that it has an attempt: where it is waited for, it is placed there. */
+  #find(instance: Instance, executionId: string, attempt: number): void {
+    const awaited = this.#awaited.get(executionId);
+    if (awaited?.attempt !== attempt) return;
+    this.#awaited.delete(executionId);
+    const { stored, knownTurn, isEnding, found } = awaited;
+    found.resolve(this.#place(instance, { executionId, attempt, stored, knownTurn, isEnding }));
+  }
+}
+
+function replaced(instanceId: string): HarnessError {
+  return new HarnessError(ErrorReason.FENCED, `another stream registered as instance ${instanceId}`, {
+    instance_id: instanceId,
+  });
+}

@@ -1,0 +1,175 @@
+import { clone, create, fromJson, toBinary } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import type { Outcome, TurnSuccess } from "../../../gen/ts/harnessruntime/provider/v1/outcome_pb.js";
+import {
+  ActionAnswerSchema,
+  type ActionAnswer as AnswerMessage,
+  HistoryItemSchema,
+  type HistoryItem as HistoryMessage,
+  HistoryRole,
+  type RequestAction,
+  type Run,
+  RunSchema,
+} from "../../../gen/ts/harnessruntime/provider/v1/run_pb.js";
+import { ActionKind, type ActionRequest } from "../../../gen/ts/harnessruntime/v1/action_pb.js";
+import { type Content, ContentSchema } from "../../../gen/ts/harnessruntime/v1/content_pb.js";
+import { FailureReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { ExecutionSchema } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { InputMode } from "../../../gen/ts/harnessruntime/v1/input_pb.js";
+import type { ProviderManifest } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
+import type { Usage } from "../../../gen/ts/harnessruntime/v1/usage_pb.js";
+import { supports } from "../../core/capability.js";
+import type { ActionAnswer, ActionInit, HistoryItem, ProviderContext, TurnOutcome } from "../../core/provider.js";
+import { valueToJson } from "../../core/value-text.js";
+
+/** How much of the conversation's history is sent, in bytes: the newest of it. */
+const MAX_HISTORY_BYTES = 1 << 20;
+/** How much of the earlier answers is sent, in bytes: the newest of them. Any can be had by asking again. */
+const MAX_ANSWERS_BYTES = 512 << 10;
+
+/** Returns a turn as it is sent. */
+export async function toRun(context: ProviderContext, isFirst: boolean): Promise<Run> {
+  const { attempt, turn, input, resume } = context;
+  const execution = clone(ExecutionSchema, context.execution);
+  if (execution.input !== undefined) execution.input = withoutBytes(execution.input);
+  const history = isFirst ? newest((await context.history()).map(toHistory), MAX_HISTORY_BYTES, HistoryItemSchema) : [];
+  const run = create(RunSchema, { execution, attempt, turn, input, history });
+  if (resume === undefined || context.reattached) return run;
+  const executionId = execution.id;
+  const answers = resume.answers.map((answer) => toAnswerMessage(answer, executionId, attempt));
+  run.resume = create(RunSchema, {
+    resume: {
+      attempt: attempt - 1,
+      state: resume.state ?? new Uint8Array(),
+      lastSequence: resume.lastSequence,
+      answers: newest(answers, MAX_ANSWERS_BYTES, ActionAnswerSchema),
+      inputs: resume.inputs.map(({ inputId, content }) => {
+        return { executionId, attempt, turn, inputId, mode: InputMode.STEER, input: content };
+      }),
+    },
+  }).resume as NonNullable<Run["resume"]>;
+  return run;
+}
+
+/** Returns an answer as it is sent. */
+export function toAnswerMessage(answer: ActionAnswer, executionId: string, attempt: number): AnswerMessage {
+  const { actionId, key, approved, optionId, value, metadata, responder, expired, delivered } = answer;
+  return create(ActionAnswerSchema, {
+    executionId,
+    attempt,
+    actionId,
+    key,
+    delivered,
+    expired,
+    response: {
+      optionId,
+      ...(value === undefined ? { approved } : { value: fromJson(ValueSchema, value) }),
+      ...(metadata === undefined ? {} : { metadata }),
+    },
+    ...(responder === undefined ? {} : { responder }),
+  });
+}
+
+/** Returns the word that there will be no answer. */
+export function toAbandoned(key: string, executionId: string, attempt: number): AnswerMessage {
+  return create(ActionAnswerSchema, { executionId, attempt, key, abandoned: true });
+}
+
+/** Returns what is asked, as the port has it. */
+export function toActionInit({ key, action }: Pick<RequestAction, "key" | "action">): ActionInit {
+  return { kind: (action?.kind ?? ActionKind.UNSPECIFIED) as ActionInit["kind"], ...toQuestion(key, action) };
+}
+
+/** Returns how a turn ended, as the port has it. What the contract does not allow is a failure. */
+export function toTurnOutcome(outcome: Outcome | undefined, manifest: ProviderManifest): TurnOutcome {
+  const result = outcome?.result ?? { case: undefined };
+  switch (result.case) {
+    case undefined:
+      return { status: "succeeded" };
+    case "success":
+      return toSuccess(result.value, manifest);
+    case "failure": {
+      const { reason, message } = result.value;
+      const known = reason === FailureReason.UNSPECIFIED ? {} : { reason };
+      return { status: "failed", message, ...known, ...usageOf(result.value) };
+    }
+    case "cancelled":
+      return { status: "cancelled", ...usageOf(result.value) };
+    case "awaitInput": {
+      if (!supports(manifest, "action.input")) return violation(lacks("awaiting input", "action.input"));
+      const request = toQuestion(result.value.key, result.value.action);
+      return { status: "awaiting_input", request, ...usageOf(result.value) };
+    }
+  }
+}
+
+function toSuccess(success: TurnSuccess, manifest: ProviderManifest): TurnOutcome {
+  const { finalOutput, structuredOutput, evaluation } = success;
+  if (evaluation !== undefined && !supports(manifest, "policy.completion")) {
+    return violation(lacks("an evaluation", "policy.completion"));
+  }
+  return {
+    status: "succeeded",
+    ...(finalOutput === undefined ? {} : { finalOutput }),
+    ...(structuredOutput === undefined ? {} : { structuredOutput: valueToJson(structuredOutput) }),
+    ...(evaluation === undefined ? {} : { evaluation }),
+    ...usageOf(success),
+  };
+}
+
+function usageOf({ usage }: { usage?: Usage | undefined }): { usage?: Usage } {
+  return usage === undefined ? {} : { usage };
+}
+
+function lacks(what: string, capability: string): string {
+  return `${what} needs the capability ${capability}, which the manifest does not have`;
+}
+
+/** Returns the failure of a provider that broke the contract. */
+export function violation(message: string): Extract<TurnOutcome, { status: "failed" }> {
+  return { status: "failed", reason: FailureReason.PROVIDER_PROTOCOL_VIOLATION, message };
+}
+
+function toQuestion(key: string, action: ActionRequest | undefined): Omit<ActionInit, "kind"> {
+  const { title = "", description = "", payload, options = [], inputSchema, providerRef = "" } = action ?? {};
+  return {
+    key,
+    title,
+    description,
+    options,
+    providerRef,
+    ...(payload === undefined ? {} : { payload }),
+    ...(inputSchema === undefined ? {} : { inputSchema }),
+  };
+}
+
+function toHistory({ executionId, role, content }: HistoryItem): HistoryMessage {
+  return create(HistoryItemSchema, {
+    executionId,
+    role: role === "assistant" ? HistoryRole.ASSISTANT : HistoryRole.USER,
+    content: withoutBytes(content),
+  });
+}
+
+/** Returns content without the bytes of its attachments. */
+function withoutBytes(content: Content): Content {
+  const copy = clone(ContentSchema, content);
+  for (const attachment of copy.attachments) {
+    if (attachment.source.case === "data") attachment.source = { case: undefined };
+  }
+  return copy;
+}
+
+/** Returns the last of `items` that fit, in their order. */
+function newest<T extends HistoryMessage | AnswerMessage>(
+  items: readonly T[],
+  maxBytes: number,
+  schema: typeof HistoryItemSchema | typeof ActionAnswerSchema,
+): T[] {
+  let left = maxBytes;
+  const from = items.findLastIndex((item) => {
+    left -= toBinary(schema as typeof HistoryItemSchema, item as HistoryMessage).length;
+    return left < 0;
+  });
+  return items.slice(from + 1);
+}
