@@ -2,7 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { expect } from "vitest";
 import { createHarnessClient } from "../../src/client/node.js";
 import { type Fate, openProxy, seededRandom } from "../support/proxy.js";
-import { serveScripted } from "./scripted-server.js";
+import { type ScriptedServerOptions, serveScripted } from "./scripted-server.js";
 
 /** What a client saw of one execution, from its start to its end. */
 export interface Seen {
@@ -29,8 +29,12 @@ const WORDS = 300;
  * random bytes, delays them and leaves some half-open, until `cuts` were cut; what
  * a client saw of each must be its log: nothing lost, doubled or out of order.
  */
-export async function followThroughCuts(cuts: number, follow: FollowOne): Promise<{ readonly executions: number }> {
-  const server = await serveScripted({ heartbeatMs: HEARTBEAT_MS });
+export async function followThroughCuts(
+  cuts: number,
+  follow: FollowOne,
+  options: ScriptedServerOptions = {},
+): Promise<{ readonly executions: number }> {
+  const server = await serveScripted({ heartbeatMs: HEARTBEAT_MS, ...options });
   const proxy = await openProxy(server.port, fates(seededRandom(cuts)));
   const direct = createHarnessClient({ baseUrl: server.url });
   let executions = 0;
