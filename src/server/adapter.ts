@@ -10,7 +10,7 @@ import { transportedKey } from "./call.js";
 import { allowOrigin, answerPreflight } from "./cors.js";
 import { dropEndlessDeadline } from "./deadline.js";
 import type { NodeRequest, NodeResponse } from "./listener.js";
-import { limitBody, queryFault } from "./request-body.js";
+import { queryFault } from "./query-fault.js";
 import { respondText } from "./respond.js";
 import { discardRest, lingerAfterAnswer } from "./unread-body.js";
 
@@ -24,8 +24,6 @@ export interface AdapterOptions {
   readonly access: AccessPolicy;
   readonly log: Log;
   readonly pages: WebPages | undefined;
-  /** The largest request message of a method, in bytes. */
-  maxRequestBytes(handler: Handler): number;
   /** Whether its calls may stay open when the server goes away. */
   outlivesDrain(handler: Handler): boolean;
   nextErrorId(): string;
@@ -97,7 +95,7 @@ async function serveCall(
   handler: Handler,
   request: NodeRequest,
   response: NodeResponse,
-  { access, maxRequestBytes }: AdapterOptions,
+  { access }: AdapterOptions,
 ): Promise<void> {
   const contextValues = createContextValues();
   const universal = universalRequestFromNodeRequest(request, response, undefined, contextValues);
@@ -108,9 +106,7 @@ async function serveCall(
     universal.header.set("grpc-accept-encoding", "identity");
     universal.header.set("connect-accept-encoding", "identity");
   }
-  const bytes = universal.body as AsyncIterable<Uint8Array>;
-  const body = limitBody(bytes, universal.header, maxRequestBytes(handler));
-  const answer = await handler({ ...universal, body });
+  const answer = await handler(universal);
   if ("stream" in request || (await discardRest(request))) {
     await universalResponseToNodeResponse(answer, response);
     return;

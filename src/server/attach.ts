@@ -19,7 +19,7 @@ import { summaryOf } from "../core/views.js";
 import { callerOf, readsJson } from "./call.js";
 import type { Drain } from "./drain.js";
 import type { ErrorConverter } from "./errors.js";
-import { attachFrame, envelope, watchMessage } from "./event-frames.js";
+import { attachFrame, envelope, type Frame, watchMessage } from "./event-frames.js";
 import { interruption } from "./execution-streams.js";
 import type { OpenSideDoor } from "./side-door.js";
 import type { Validate } from "./validation.js";
@@ -228,7 +228,7 @@ function toMessage(item: Output, decode: boolean): AttachExecutionResponse {
   return frame({ case: "events", value: watchMessage(item.batch, decode) });
 }
 
-function toFrame(item: Output): Uint8Array {
+function toFrame(item: Output): Frame {
   if (item.kind === "batch") return attachFrame(item.batch);
   return envelope(toBinary(AttachExecutionResponseSchema, frame({ case: "receipt", value: item.receipt })));
 }

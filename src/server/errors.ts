@@ -119,13 +119,24 @@ export function fromHarnessError(error: HarnessError): ConnectError {
   return new ConnectError(errorMessage(error), CODES[error.reason], undefined, errorDetails(error), error);
 }
 
-/** How the RPC library's error for a request that is no valid Protobuf begins; its code is Internal. */
-const PARSE_BINARY = "parse binary: ";
+/** Errors of the RPC library for a request that it cannot read; their code is Internal, as if the server were at fault. */
+const UNREADABLE = /^(?:parse binary: |received compressed envelope|decompression failed)/;
+/** Its error for a message over the limit. */
+const TOO_LARGE = /larger than configured readMaxBytes (\d+)/;
 
-/** Returns the error that a caller should see instead of the RPC library's for a request it cannot decode. */
-export function unreadable(error: ConnectError): ConnectError | undefined {
-  if (error.code !== Code.Internal || !error.rawMessage.startsWith(PARSE_BINARY)) return undefined;
-  return fromHarnessError(invalid("request", `cannot be decoded: ${error.rawMessage.slice(PARSE_BINARY.length)}`));
+/** Returns what a caller should see instead of the RPC library's error for a request that cannot be read; undefined for others. */
+export function unreadable({ code, rawMessage, details }: ConnectError): ConnectError | undefined {
+  if (details.length > 0) return undefined;
+  const limit = TOO_LARGE.exec(rawMessage)?.[1];
+  if (limit !== undefined) return fromHarnessError(requestTooLarge(limit));
+  const isCallers = code === Code.InvalidArgument || (code === Code.Internal && UNREADABLE.test(rawMessage));
+  return isCallers ? fromHarnessError(invalid("request", `cannot be read: ${rawMessage}`)) : undefined;
+}
+
+function requestTooLarge(maxBytes: string): HarnessError {
+  return new HarnessError(ErrorReason.REQUEST_TOO_LARGE, `a request message is at most ${maxBytes} bytes`, {
+    max_request_bytes: maxBytes,
+  });
 }
 
 function isAbort(error: unknown): boolean {

@@ -18,23 +18,32 @@ const MAX_FIELD_BYTES = 7;
 const watch = WatchEventsResponseSchema.field;
 const attachEvents = AttachExecutionResponseSchema.field.events.number;
 
+/**
+ * An enveloped message, ready to be written: one buffer, or the parts of one so
+ * large that to copy its events would cost more than to write it in parts.
+ */
+export type Frame = Uint8Array | readonly Uint8Array[];
+
+/** From how many bytes of events a frame is left in parts. */
+const PARTS_FROM_BYTES = 32 * 1024;
+
 /** The frames of a batch, made once for all readers that share it. */
 interface Frames {
-  watch?: Uint8Array;
-  attach?: Uint8Array;
+  watch?: Frame;
+  attach?: Frame;
 }
 
 const framesOf = new WeakMap<WatchBatch, Frames>();
 
 /** Returns a batch as an enveloped WatchEventsResponse. Shared: do not change it. */
-export function watchFrame(batch: WatchBatch): Uint8Array {
+export function watchFrame(batch: WatchBatch): Frame {
   const frames = sharedFrames(batch);
   frames.watch ??= encodeFrame(batch, undefined);
   return frames.watch;
 }
 
 /** Returns a batch as an enveloped AttachExecutionResponse. Shared: do not change it. */
-export function attachFrame(batch: WatchBatch): Uint8Array {
+export function attachFrame(batch: WatchBatch): Frame {
   const frames = sharedFrames(batch);
   frames.attach ??= encodeFrame(batch, attachEvents);
   return frames.attach;
@@ -90,24 +99,27 @@ function sharedFrames(batch: WatchBatch): Frames {
 }
 
 /** Encodes a WatchEventsResponse, as the field `within` of another message where one is named. */
-function encodeFrame(batch: WatchBatch, within: number | undefined): Uint8Array {
+function encodeFrame(batch: WatchBatch, within: number | undefined): Frame {
   const { bytes } = batch;
-  const frame = Buffer.allocUnsafe(ENVELOPE_BYTES + bytes.length + 4 * MAX_FIELD_BYTES);
-  const tail = Buffer.allocUnsafe(3 * MAX_FIELD_BYTES);
-  let tailBytes = writeField(tail, 0, watch.nextAfterSequence.number, batch.nextAfterSequence);
-  tailBytes = writeField(tail, tailBytes, watch.headSequence.number, batch.headSequence);
-  tailBytes = writeField(tail, tailBytes, watch.state.number, batch.state);
-  let at = ENVELOPE_BYTES;
+  const tail = encodeTail(batch);
+  const head = Buffer.allocUnsafe(ENVELOPE_BYTES + 2 * MAX_FIELD_BYTES);
+  let headBytes = ENVELOPE_BYTES;
   if (within !== undefined) {
-    at = writeVarint(frame, at, (within << 3) | WireType.LengthDelimited);
-    at = writeVarint(frame, at, bytes.length + tailBytes);
+    headBytes = writeVarint(head, headBytes, (within << 3) | WireType.LengthDelimited);
+    headBytes = writeVarint(head, headBytes, bytes.length + tail.length);
   }
-  frame.set(bytes, at);
-  at += bytes.length;
-  tail.copy(frame, at, 0, tailBytes);
-  at += tailBytes;
-  writeEnvelope(frame, at - ENVELOPE_BYTES);
-  return frame.subarray(0, at);
+  writeEnvelope(head, headBytes - ENVELOPE_BYTES + bytes.length + tail.length);
+  const parts = [head.subarray(0, headBytes), bytes, tail];
+  return bytes.length < PARTS_FROM_BYTES ? Buffer.concat(parts) : parts;
+}
+
+/** Encodes what follows the events. */
+function encodeTail({ nextAfterSequence, headSequence, state }: WatchBatch): Uint8Array {
+  const tail = Buffer.allocUnsafe(3 * MAX_FIELD_BYTES);
+  let at = writeField(tail, 0, watch.nextAfterSequence.number, nextAfterSequence);
+  at = writeField(tail, at, watch.headSequence.number, headSequence);
+  at = writeField(tail, at, watch.state.number, state);
+  return tail.subarray(0, at);
 }
 
 function writeEnvelope(frame: Buffer, messageBytes: number): void {

@@ -1,5 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter, ConnectRouterOptions, Interceptor, ServiceImpl } from "@connectrpc/connect";
+import { compressionGzip } from "@connectrpc/connect-node";
 import { file_google_rpc_error_details } from "../../gen/ts/google/rpc/error_details_pb.js";
 import { Health } from "../../gen/ts/grpc/health/v1/health_pb.js";
 import { ServerReflection } from "../../gen/ts/grpc/reflection/v1/reflection_pb.js";
@@ -18,7 +19,6 @@ import { createGate } from "./gate.js";
 import { createHealth, type HealthState } from "./health.js";
 import type { ServerLimits } from "./limits.js";
 import { createReflection } from "./reflection.js";
-import { gzip } from "./request-body.js";
 import { actionRoutes, conversationRoutes, executionRoutes, runtimeRoutes } from "./routes.js";
 import { type MethodScope, scopesByMethod } from "./scopes.js";
 import { openSideDoor } from "./side-door.js";
@@ -63,8 +63,6 @@ export interface Rpc {
   readonly drain: Drain;
   readonly routerOptions: ConnectRouterOptions;
   routes(router: ConnectRouter): void;
-  /** The largest request message of a service, in bytes. */
-  maxRequestBytes(service: DescService): number;
   /** Whether a drain leaves a service's streams open. */
   outlivesDrain(service: DescService): boolean;
 }
@@ -87,9 +85,7 @@ export function createRpc(options: RpcOptions): Rpc {
     errors,
     openDoor: options.sideDoor === false ? () => undefined : openSideDoor,
   };
-  const limitOf = new Map(extra.map(({ service, maxRequestBytes }) => [service, maxRequestBytes]));
   const outliving = new Set(extra.filter(({ outlivesDrain }) => outlivesDrain).map(({ service }) => service));
-  const maxRequestBytes = (service: DescService): number => limitOf.get(service) ?? limits.maxRequestBytes;
   const description = {
     name: options.name ?? "harness-runtime",
     version: options.version,
@@ -104,10 +100,9 @@ export function createRpc(options: RpcOptions): Rpc {
     services,
     health,
     drain,
-    maxRequestBytes,
     outlivesDrain: (service) => outliving.has(service),
     routerOptions: {
-      acceptCompression: [gzip],
+      acceptCompression: [compressionGzip],
       readMaxBytes: limits.maxRequestBytes,
       writeMaxBytes: limits.maxResponseBytes,
       jsonOptions: { registry: DETAIL_TYPES },
@@ -128,10 +123,12 @@ export function createRpc(options: RpcOptions): Rpc {
       router.service(Health, health.implementation);
       router.service(ServerReflection, reflection.v1);
       router.service(ServerReflectionV1Alpha, reflection.v1alpha);
-      for (const { service, implementation, maxResponseBytes = limits.maxResponseBytes } of extra) {
-        const readMaxBytes = maxRequestBytes(service);
+      for (const { service, implementation, maxRequestBytes, maxResponseBytes } of extra) {
         const methods = implementation as Partial<ServiceImpl<DescService>>;
-        router.service(service, methods, { readMaxBytes, writeMaxBytes: maxResponseBytes });
+        router.service(service, methods, {
+          readMaxBytes: maxRequestBytes ?? limits.maxRequestBytes,
+          writeMaxBytes: maxResponseBytes ?? limits.maxResponseBytes,
+        });
       }
     },
   };

@@ -77,7 +77,6 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     log,
     nextErrorId,
     pages: options.pages,
-    maxRequestBytes: ({ service }) => rpc.maxRequestBytes(service),
     outlivesDrain: ({ service }) => rpc.outlivesDrain(service),
   });
   const listener = await listen({ host, port, tls: options.tls, limits, log, onRequest: adapter.serve });

@@ -1,6 +1,8 @@
+import { ServerResponse } from "node:http";
 import type { Writable } from "node:stream";
 import type { HandlerContext } from "@connectrpc/connect";
 import { readsJson, transportedKey } from "./call.js";
+import type { Frame } from "./event-frames.js";
 
 /**
  * Writes ready-made frames straight to the HTTP response of a stream, past the
@@ -15,7 +17,7 @@ import { readsJson, transportedKey } from "./call.js";
  */
 export interface SideDoor {
   /** Resolves when the next frame may be written: at once, or when the reader has caught up or is gone. */
-  write(frame: Uint8Array): Promise<void> | undefined;
+  write(frame: Frame): Promise<void> | undefined;
 }
 
 /** Opens the side door of a stream; a server whose side door is off has one that opens none. */
@@ -46,13 +48,25 @@ export function openSideDoor(context: HandlerContext): SideDoor | undefined {
   return {
     write(frame) {
       if (context.signal.aborted || target.destroyed || target.writableEnded) return undefined;
-      if (target.write(frame)) return undefined;
+      if (writeFrame(target, frame)) return undefined;
       listen();
       return new Promise<void>((resolve) => {
         resume = resolve;
       });
     },
   };
+}
+
+/** Returns whether more may be written at once. */
+function writeFrame(target: Writable, frame: Frame): boolean {
+  if (frame instanceof Uint8Array) return target.write(frame);
+  // Corking makes one write of the parts. An HTTP/1.1 response would then promise a `drain` that may never come.
+  const corks = !(target instanceof ServerResponse);
+  if (corks) target.cork();
+  let more = true;
+  for (const part of frame) more = target.write(part);
+  if (corks) target.uncork();
+  return more;
 }
 
 function isCompressed(header: Headers): boolean {

@@ -50,9 +50,20 @@ describe("the error converter", () => {
 
   test("the RPC library's own errors and an abort are not bugs", () => {
     const converter = createErrorConverter(silent);
-    const own = new ConnectError("no", Code.InvalidArgument);
+    const own = new ConnectError("no", Code.Unimplemented);
     expect(converter.toRpcError(own, "")).toBe(own);
     expect(converter.toRpcError(AbortSignal.abort().reason, "").code).toBe(Code.Canceled);
+  });
+
+  test.each([
+    ["parse binary: premature EOF", Code.Internal, "VALIDATION_ERROR"],
+    ["received compressed envelope, but do not know how to decompress", Code.Internal, "VALIDATION_ERROR"],
+    ["protocol error: missing input message for unary method", Code.InvalidArgument, "VALIDATION_ERROR"],
+    ["message size 9 is larger than configured readMaxBytes 8", Code.ResourceExhausted, "REQUEST_TOO_LARGE"],
+  ])("a request that the RPC library cannot read (%s) is the caller's fault", (message, code, reason) => {
+    const error = createErrorConverter(silent).toRpcError(new ConnectError(message, code), "");
+    expect(infoOf(error).reason).toBe(reason);
+    expect([Code.InvalidArgument, Code.ResourceExhausted]).toContain(error.code);
   });
 
   for (const wire of WIRES) {
