@@ -169,6 +169,12 @@ describe("what keeps it from starting is one line, and ends with 1", () => {
     await served.stop();
   });
 
+  test.each(["/proc/none", "/dev/null/data"])("the data folder %s, which cannot be made", async (data) => {
+    const { code, stderr } = await failing("--data", data);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^harness: data: .* cannot be made .*; name another folder with --data\n$/);
+  });
+
   test("a configuration with a mistake", async () => {
     const file = join(folder, "bad.yaml");
     writeFileSync(file, "server:\n  prot: 1\n");
