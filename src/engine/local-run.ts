@@ -1,9 +1,8 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import {
   CancelExecutionRequestSchema,
   SendInputRequestSchema,
-  type StartExecutionRequestSchema,
 } from "../../gen/ts/harnessruntime/v1/execution_commands_pb.js";
 import { InputMode } from "../../gen/ts/harnessruntime/v1/input_pb.js";
 import { decodeChunk, type EventChunk } from "../core/chunk.js";
@@ -38,8 +37,6 @@ export interface LocalRunOptions {
   /** Everything is over. */
   readonly onSettled: () => void;
 }
-
-export type StartRequest = MessageInitShape<typeof StartExecutionRequestSchema>;
 
 const MODES: Readonly<Record<HarnessSendMode, InputMode>> = {
   follow_up: InputMode.FOLLOW_UP,

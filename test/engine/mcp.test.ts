@@ -12,9 +12,11 @@ import { eventOf, MAIN, OPTIONS, runOnce, runtimeOf } from "./fixtures.js";
 
 const require = createRequire(import.meta.url);
 
-function serverPath(name: string): string {
-  return join(dirname(require.resolve(`@modelcontextprotocol/${name}/package.json`)), "dist/index.js");
-}
+const FILES = join(dirname(require.resolve("@modelcontextprotocol/server-filesystem/package.json")), "dist/index.js");
+const EVERYTHING = join(
+  dirname(require.resolve("@modelcontextprotocol/server-everything/package.json")),
+  "dist/index.js",
+);
 
 let scripted: ScriptedModel;
 let dir = "";
@@ -28,7 +30,7 @@ afterAll(async () => {
   await rm(dir, { recursive: true });
 });
 
-const filesystem = (): McpServer => ({ command: process.execPath, args: [serverPath("server-filesystem"), dir] });
+const filesystem = (): McpServer => ({ command: process.execPath, args: [FILES, dir] });
 
 async function freePort(): Promise<number> {
   const probe = createServer().listen(0, "127.0.0.1");
@@ -100,7 +102,7 @@ describe("MCP over stdio", () => {
 describe("MCP over HTTP", () => {
   test("E184 a real server's tools are called by their schema, and what it calls an error is one", async () => {
     const port = await freePort();
-    const server = spawn(process.execPath, [serverPath("server-everything"), "streamableHttp"], {
+    const server = spawn(process.execPath, [EVERYTHING, "streamableHttp"], {
       env: { PATH: process.env["PATH"], PORT: String(port) },
       stdio: ["ignore", "ignore", "pipe"],
     });

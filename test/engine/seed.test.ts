@@ -1,6 +1,7 @@
-import { expect, test } from "vitest";
+import { expect, expectTypeOf, test } from "vitest";
 import * as engine from "../../src/engine.js";
 import { main, type Published } from "./seed-program.js";
+import type { Declared } from "./seed-types.js";
 
 test("E01 a program written only against the published declarations runs on the package", async () => {
   const published: Published = engine;
@@ -16,4 +17,8 @@ test("E01 a program written only against the published declarations runs on the 
     "hello",
     '{"text":"hello"}',
   ]);
+});
+
+test("E01 each published declaration and the package's own stand for each other", () => {
+  expectTypeOf<Declared["length"]>().toEqualTypeOf<14>();
 });
