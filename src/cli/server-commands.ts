@@ -23,7 +23,11 @@ function addTokenCommands(token: Command): void {
   command("create", "make a token and print its secret, which is shown this once")
     .requiredOption("--user <id>", "whose it is")
     .option("--tenant <id>", "the tenant that it is for", "local")
-    .option("--scope <scope>", "read, run, respond or provide; may be repeated (default: all but provide)", collectList)
+    .option(
+      "--scope <scope>",
+      "read, run, respond or providers:connect; may be repeated (default: the first three)",
+      collectList,
+    )
     .option("--expires <duration>", "when it ends, such as 24h (default: never)")
     .option("--note <text>", "what it is for")
     .action(action(async (options: CreateTokenOptions) => (await import("./commands/token.js")).createToken(options)));

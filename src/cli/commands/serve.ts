@@ -78,7 +78,7 @@ async function openStore({ kind, synchronous }: StoreConfig, data: string): Prom
 }
 
 async function openRuntimeOf(read: ReadConfig, store: Store, log: Log): Promise<Runtime> {
-  const { data, runtime, store: kept } = read.config;
+  const { data, runtime, store: kept, providers } = read.config;
   const { recordActionValues, heartbeatInterval, maxOpenExecutions } = mustHave(runtime);
   return openRuntime({
     store,
@@ -87,7 +87,11 @@ async function openRuntimeOf(read: ReadConfig, store: Store, log: Log): Promise<
     dataDir: resolve(data),
     recordActionValues,
     retention: mustHave(kept).retention.map(({ keep, labels }) => ({ keepMs: durationMs(mustHave(keep)), labels })),
-    limits: { maxOpenExecutions, heartbeatIntervalMs: durationMs(mustHave(heartbeatInterval)) },
+    limits: {
+      maxOpenExecutions,
+      heartbeatIntervalMs: durationMs(mustHave(heartbeatInterval)),
+      remoteGraceMs: durationMs(mustHave(mustHave(mustHave(providers).remote).grace)),
+    },
   });
 }
 

@@ -17,7 +17,7 @@ export const DEFAULTS: JsonObject = {
   providers: {
     scripted: { enabled: true, continuity: false, capacity: 1_000 },
     acp_presets: true,
-    remote: { enabled: true },
+    remote: { enabled: true, grace: "30s" },
   },
   log: { level: "info" },
 };

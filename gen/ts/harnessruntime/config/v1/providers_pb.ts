@@ -5,14 +5,15 @@
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
+import type { Duration } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file harnessruntime/config/v1/providers.proto.
  */
 export const file_harnessruntime_config_v1_providers: GenFile = /*@__PURE__*/
-  fileDesc("CihoYXJuZXNzcnVudGltZS9jb25maWcvdjEvcHJvdmlkZXJzLnByb3RvEhhoYXJuZXNzcnVudGltZS5jb25maWcudjEi8AMKCVByb3ZpZGVycxI0CghzY3JpcHRlZBgBIAEoCzIiLmhhcm5lc3NydW50aW1lLmNvbmZpZy52MS5TY3JpcHRlZBJqCgNhY3AYAiADKAsyLC5oYXJuZXNzcnVudGltZS5jb25maWcudjEuUHJvdmlkZXJzLkFjcEVudHJ5Qi+6SCyaASkQZCIlciMyIV5bQS1aYS16MC05XVtBLVphLXowLTkuXy1dezAsOTl9JBITCgthY3BfcHJlc2V0cxgDIAEoCBJuCgVhZ2VudBgEIAMoCzIuLmhhcm5lc3NydW50aW1lLmNvbmZpZy52MS5Qcm92aWRlcnMuQWdlbnRFbnRyeUIvukgsmgEpEGQiJXIjMiFeW0EtWmEtejAtOV1bQS1aYS16MC05Ll8tXXswLDk5fSQSMAoGcmVtb3RlGAUgASgLMiAuaGFybmVzc3J1bnRpbWUuY29uZmlnLnYxLlJlbW90ZRpDCghBY3BFbnRyeRILCgNrZXkYASABKAkSJgoFdmFsdWUYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0OgI4ARpFCgpBZ2VudEVudHJ5EgsKA2tleRgBIAEoCRImCgV2YWx1ZRgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3Q6AjgBIkoKCFNjcmlwdGVkEg8KB2VuYWJsZWQYASABKAgSEgoKY29udGludWl0eRgCIAEoCBIZCghjYXBhY2l0eRgDIAEoBUIHukgEGgIoASIZCgZSZW1vdGUSDwoHZW5hYmxlZBgBIAEoCEI+WjxoYXJuZXNzLXJ1bnRpbWUuZGV2L2dlbi9nby9oYXJuZXNzcnVudGltZS9jb25maWcvdjE7Y29uZmlndjFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct]);
+  fileDesc("CihoYXJuZXNzcnVudGltZS9jb25maWcvdjEvcHJvdmlkZXJzLnByb3RvEhhoYXJuZXNzcnVudGltZS5jb25maWcudjEi8AMKCVByb3ZpZGVycxI0CghzY3JpcHRlZBgBIAEoCzIiLmhhcm5lc3NydW50aW1lLmNvbmZpZy52MS5TY3JpcHRlZBJqCgNhY3AYAiADKAsyLC5oYXJuZXNzcnVudGltZS5jb25maWcudjEuUHJvdmlkZXJzLkFjcEVudHJ5Qi+6SCyaASkQZCIlciMyIV5bQS1aYS16MC05XVtBLVphLXowLTkuXy1dezAsOTl9JBITCgthY3BfcHJlc2V0cxgDIAEoCBJuCgVhZ2VudBgEIAMoCzIuLmhhcm5lc3NydW50aW1lLmNvbmZpZy52MS5Qcm92aWRlcnMuQWdlbnRFbnRyeUIvukgsmgEpEGQiJXIjMiFeW0EtWmEtejAtOV1bQS1aYS16MC05Ll8tXXswLDk5fSQSMAoGcmVtb3RlGAUgASgLMiAuaGFybmVzc3J1bnRpbWUuY29uZmlnLnYxLlJlbW90ZRpDCghBY3BFbnRyeRILCgNrZXkYASABKAkSJgoFdmFsdWUYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0OgI4ARpFCgpBZ2VudEVudHJ5EgsKA2tleRgBIAEoCRImCgV2YWx1ZRgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3Q6AjgBIkoKCFNjcmlwdGVkEg8KB2VuYWJsZWQYASABKAgSEgoKY29udGludWl0eRgCIAEoCBIZCghjYXBhY2l0eRgDIAEoBUIHukgEGgIoASJNCgZSZW1vdGUSDwoHZW5hYmxlZBgBIAEoCBIyCgVncmFjZRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIIukgFqgECMgBCPlo8aGFybmVzcy1ydW50aW1lLmRldi9nZW4vZ28vaGFybmVzc3J1bnRpbWUvY29uZmlnL3YxO2NvbmZpZ3YxYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct]);
 
 /**
  * What does the work. The key of a map is the provider's id.
@@ -112,6 +113,14 @@ export type Remote = Message<"harnessruntime.config.v1.Remote"> & {
    * @generated from field: bool enabled = 1;
    */
   enabled: boolean;
+
+  /**
+   * How long one whose connection broke, or that ran while the runtime was restarted, may take to come back
+   * before its executions go on elsewhere or end with PROVIDER_LOST. Default 30 s.
+   *
+   * @generated from field: google.protobuf.Duration grace = 2;
+   */
+  grace?: Duration | undefined;
 };
 
 /**
