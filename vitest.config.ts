@@ -7,6 +7,9 @@ const soak = process.env["SOAK"] === "1";
 const projects = ["store", "conformance", "engine", "providers", "cli"];
 const ci = ["e2e", "browser", "agents"];
 
+/** The console is built once, and one browser at a time has the machine to itself. */
+const browser = { globalSetup: ["test/browser/support/build-console.ts"], fileParallelism: false };
+
 export default defineConfig({
   test: {
     testTimeout: soak ? 3_600_000 : 20_000,
@@ -22,7 +25,7 @@ export default defineConfig({
       },
       ...[...projects, ...ci].map((folder) => ({
         extends: true as const,
-        test: { name: folder, include: [`test/${folder}/**/*.test.{ts,tsx}`] },
+        test: { name: folder, include: [`test/${folder}/**/*.test.{ts,tsx}`], ...(folder === "browser" ? browser : {}) },
       })),
     ],
   },

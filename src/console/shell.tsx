@@ -40,7 +40,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
           <Place icon="runtime" name="Runtime" to={{ view: "runtime" }} />
         </ul>
         <div class="foot">
-          <button type="button" class="quiet" onClick={openPalette} aria-label="Show all commands">
+          <button type="button" class="quiet" onClick={openPalette}>
             <Icon name="search" />
             <span>Commands</span>
             <Keys keys="mod+k" />

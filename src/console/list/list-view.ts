@@ -68,7 +68,9 @@ export function createListView({
   };
 
   const grow = (element: HTMLElement): void => {
-    (element.firstElementChild as HTMLElement).style.height = `${heights.total}px`;
+    const { style } = element.firstElementChild as HTMLElement;
+    const height = `${heights.total}px`;
+    if (style.height !== height) style.height = height;
   };
 
   const showRange = (first: number, end: number): void => {

@@ -9,16 +9,20 @@ export interface VirtualListProps<Row> {
   /** May grow in place; `length` tells. */
   readonly rows: readonly Row[];
   readonly length: number;
-  keyOf(row: Row): string | number;
+  /** What a row is known by; its index where rows only ever come at the end. */
+  keyOf(row: Row, index: number): string | number;
   /** About how high a row is, in pixels, before it was ever shown. */
   guess(row: Row): number;
-  render(row: Row, index: number): ComponentChildren;
+  /** Draws a row. While it is the same function, a row that stays is not drawn again. */
+  readonly render: (row: Row, index: number) => ComponentChildren;
   /** Whether every row is as high as guessed: then none is measured. */
   readonly uniform?: boolean;
   /** Whether the list begins at its end and stays there while it grows, until somebody scrolls up. */
   readonly follow?: boolean;
   /** Gets what scrolls the list from outside, once. */
   onReady?(handle: ListHandle): void;
+  /** Called when the focus comes into a row. */
+  onFocusRow?(index: number): void;
   /** Called when the rows that are shown come within a screen of the last one. */
   onNearEnd?(): void;
 }
@@ -48,22 +52,54 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
   useLayoutEffect(() => view.resize(props.length), [view, props.length]);
 
   const { first, last } = range.value;
+  const drawn = useRef<ReadonlyMap<string | number, Drawn<Row>>>(new Map());
+  const shown = rows.slice(first, Math.min(last, props.length));
+  // Of a list that grows nobody knows how long it is.
+  const length = props.follow === true ? -1 : props.length;
+  drawn.current = new Map(
+    shown.map((row, at) => {
+      const { render, keyOf } = props;
+      const key = keyOf(row, first + at);
+      const before = drawn.current.get(key);
+      const wanted = { row, index: first + at, length, render };
+      if (before !== undefined && isSame(before, wanted)) return [key, before];
+      const node = (
+        <Item key={key} index={wanted.index} length={length} view={props.uniform === true ? undefined : view}>
+          {render(row, wanted.index)}
+        </Item>
+      );
+      return [key, { ...wanted, node }];
+    }),
+  );
   return (
-    <section class="scroller" ref={scroller} tabIndex={0} aria-label={props.label}>
+    <section
+      class="scroller"
+      ref={scroller}
+      tabIndex={0}
+      aria-label={props.label}
+      onFocusIn={({ target }) => {
+        const row = (target as HTMLElement).closest<HTMLElement>("[data-index]");
+        if (row !== null) props.onFocusRow?.(Number(row.dataset["index"]));
+      }}
+    >
       <ol class="rows" style={{ paddingBlockStart: `${view.offsetOf(first)}px` }}>
-        {rows.slice(first, Math.min(last, props.length)).map((row, at) => (
-          <Item
-            key={props.keyOf(row)}
-            index={first + at}
-            length={props.length}
-            view={props.uniform === true ? undefined : view}
-          >
-            {props.render(row, first + at)}
-          </Item>
-        ))}
+        {Array.from(drawn.current.values(), ({ node }) => node)}
       </ol>
     </section>
   );
+}
+
+/** A row as it was drawn last. */
+interface Drawn<Row> {
+  readonly row: Row;
+  readonly index: number;
+  readonly length: number;
+  readonly render: VirtualListProps<Row>["render"];
+  readonly node: ComponentChildren;
+}
+
+function isSame<Row>(before: Drawn<Row>, { row, index, length, render }: Omit<Drawn<Row>, "node">): boolean {
+  return before.row === row && before.index === index && before.length === length && before.render === render;
 }
 
 interface ItemProps {

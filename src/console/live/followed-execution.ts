@@ -25,6 +25,8 @@ export interface FollowedExecution extends Live {
   take(execution: Execution | undefined): void;
 }
 
+/** The most events in one frame: as many as are decoded without the page standing still. */
+const MAX_BATCH = 2_000;
 /** The least time between two reads of the execution itself. */
 const READ_INTERVAL_MS = 250;
 
@@ -70,7 +72,7 @@ export function followExecution(executionId: string): FollowedExecution {
   };
   const readFrames = async (follow: boolean, signal: AbortSignal, heard: () => void): Promise<boolean> => {
     const { afterSequence } = cursor;
-    const request = { executionId, afterSequence, follow };
+    const request = { executionId, afterSequence, follow, maxBatch: MAX_BATCH };
     for await (const frame of client.executions.watchEvents(request, { signal })) {
       heard();
       if (await takeFrame(frame)) return true;

@@ -23,13 +23,15 @@ const asked = signal<Asked | undefined>(undefined);
 export async function confirm(question: Question): Promise<string | undefined> {
   asked.peek()?.answer(undefined);
   return await new Promise((resolve) => {
-    asked.value = {
+    const mine: Asked = {
       ...question,
       answer(reason) {
-        asked.value = undefined;
+        // A dialog may say that it was closed when the next one is already open.
+        if (asked.peek() === mine) asked.value = undefined;
         resolve(reason);
       },
     };
+    asked.value = mine;
   });
 }
 

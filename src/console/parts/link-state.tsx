@@ -4,7 +4,7 @@ import { errorText } from "./notices.js";
 import { nowMs } from "./now.js";
 
 /** Says when what is shown is not current, and lets people do something about it. */
-export function LinkBanner({ live, lost }: { readonly live: Live; readonly lost?: string }) {
+export function LinkBanner({ live, lost }: { readonly live: Live; readonly lost?: () => string }) {
   const link = live.link.value;
   if (link.state === "lost") {
     const seconds = Math.ceil((link.retryTimeMs - nowMs.value) / 1_000);
@@ -12,7 +12,7 @@ export function LinkBanner({ live, lost }: { readonly live: Live; readonly lost?
       <div class="banner attention" role="status">
         <Icon name="bang" />
         <span>
-          Connection lost. {lost} {seconds > 0 ? `Trying again in ${seconds} s.` : "Trying again."}
+          Connection lost. {lost?.()} {seconds > 0 ? `Trying again in ${seconds} s.` : "Trying again."}
         </span>
         <button type="button" onClick={live.retryNow}>
           Try now

@@ -2,11 +2,11 @@ import type { Event } from "../../../gen/ts/harnessruntime/v1/event_pb.js";
 import { rowBase, type TextRow, type TimelineRow, touch } from "./row.js";
 
 /** A row of so many characters ends at the next line's end, */
-const ENOUGH = 1_200;
+const ENOUGH = 1_000;
 /** one of so many at the next word's end, */
-const LONG = 4_000;
+const LONG = 2_000;
 /** and one of so many at once. */
-const TOO_LONG = 6_000;
+const TOO_LONG = 3_000;
 
 /** Adds a delta to the last row where it goes on from it, in new rows where that would become too long. */
 export function appendText(

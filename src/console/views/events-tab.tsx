@@ -1,5 +1,5 @@
-import { useComputed, useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
+import { type Signal, useComputed, useSignal } from "@preact/signals";
+import { useCallback, useRef } from "preact/hooks";
 import { type Event, EventSchema } from "../../../gen/ts/harnessruntime/v1/event_pb.js";
 import { ExecutionService } from "../../../gen/ts/harnessruntime/v1/execution_service_pb.js";
 import { eventTypeOf } from "../../client/event-type.js";
@@ -42,20 +42,15 @@ export function EventsTab({ followed, sequence }: { readonly followed: FollowedE
   const cursor = useListCursor(rows.length, "event");
   useCommands([
     ...cursor.commands,
-    { title: "Go to the end", keys: "G", run: () => cursor.handle()?.toEnd() },
-    { title: "Go to the beginning", keys: "g g", run: () => cursor.handle()?.show(0, { align: "start" }) },
+    { title: "Go to the end", keys: "G", run: () => cursor.list.peek()?.toEnd() },
+    { title: "Go to the beginning", keys: "g g", run: () => cursor.list.peek()?.show(0, { align: "start" }) },
   ]);
-  useSequence(
-    sequence,
-    followed,
-    () => cursor.handle(),
-    (wanted) => {
-      chosen.value = wanted;
-      return group.value === "all" ? wanted - 1 : rows.events.findIndex((event) => event.sequence >= wanted);
-    },
-  );
+  useSequence(sequence, followed, cursor.list, (wanted) => {
+    chosen.value = wanted;
+    return group.value === "all" ? wanted - 1 : rows.events.findIndex((event) => event.sequence >= wanted);
+  });
   const event = events[chosen.value - 1];
-  const startMs = events[0]?.time === undefined ? 0 : timestampMs(events[0].time);
+  const render = useCallback((row: Event) => <EventRow event={row} first={events[0]} chosen={chosen} />, [events]);
   return (
     <div class={`events ${event === undefined ? "" : "with-event"}`}>
       <div class="event-list">
@@ -78,17 +73,10 @@ export function EventsTab({ followed, sequence }: { readonly followed: FollowedE
           guess={() => ROW_HEIGHT}
           uniform
           follow
-          render={(row) => (
-            <EventRow
-              event={row}
-              startMs={startMs}
-              current={row.sequence === chosen.value}
-              onChoose={() => (chosen.value = row.sequence)}
-            />
-          )}
-          onReady={cursor.ready}
+          render={render}
+          {...cursor.props}
         />
-        <ToEnd handle={cursor.handle} length={rows.length} />
+        <ToEnd list={cursor.list} length={rows.length} />
       </div>
       {event === undefined ? null : <EventPanel event={event} onClose={() => (chosen.value = 0)} />}
     </div>
@@ -117,23 +105,29 @@ function useFiltered(
 
 interface EventRowProps {
   readonly event: Event;
-  readonly startMs: number;
-  readonly current: boolean;
-  onChoose(): void;
+  /** The log's first: times are counted from it. */
+  readonly first: Event | undefined;
+  /** The sequence of the event whose JSON is shown. */
+  readonly chosen: Signal<number>;
 }
 
-function EventRow({ event, startMs, current, onChoose }: EventRowProps) {
+function EventRow({ event, first, chosen }: EventRowProps) {
   const { sequence, time } = event;
+  const isChosen = useComputed(() => chosen.value === sequence).value;
   return (
     <button
       type="button"
-      class={`event-row ${current ? "current" : ""}`}
-      aria-pressed={current}
+      class={`event-row ${isChosen ? "current" : ""}`}
+      aria-pressed={isChosen}
       data-row-focus
-      onClick={onChoose}
+      onClick={() => {
+        chosen.value = sequence;
+      }}
     >
       <span class="sequence">{sequence}</span>
-      <span class="at">{time === undefined ? "" : `+${span(timestampMs(time) - startMs)}`}</span>
+      <span class="at">
+        {time === undefined || first?.time === undefined ? "" : `+${span(timestampMs(time) - timestampMs(first.time))}`}
+      </span>
       <span class="type">{eventTypeOf(event)}</span>
       <span class="summary" dir="auto">
         {eventSummary(event)}

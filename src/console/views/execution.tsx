@@ -12,6 +12,7 @@ import { LinkBanner } from "../parts/link-state.js";
 import { notify } from "../parts/notices.js";
 import { type ExecutionTab, goTo } from "../route.js";
 import { stateName } from "../words/names.js";
+import { count } from "../words/quantity.js";
 import { cancelExecution } from "./cancel.js";
 import { Composer } from "./composer.js";
 import { EventsTab } from "./events-tab.js";
@@ -50,7 +51,7 @@ export function ExecutionView({ id, tab, sequence }: ExecutionViewProps) {
   return (
     <>
       <ExecutionHead followed={followed} tab={tab} onCancel={() => void cancel(followed, execution)} onShow={show} />
-      <LinkBanner live={followed} lost={`Shown up to event ${followed.shownSequence.value}.`} />
+      <LinkBanner live={followed} lost={() => `Shown up to event ${count(followed.shownSequence.value)}.`} />
       <div class="execution-body">
         <div class="execution-main">
           {tab === "timeline" ? <TimelineTab followed={followed} sequence={sequence} /> : null}

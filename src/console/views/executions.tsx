@@ -25,7 +25,7 @@ export function ExecutionsView({ filter }: { readonly filter: ExecutionFilter })
   const executions = list.executions.value;
   const cursor = useListCursor(executions.length, "execution");
   const search = useRef<HTMLInputElement>(null);
-  const current = (): Execution | undefined => executions[cursor.index()];
+  const current = (): Execution | undefined => executions[cursor.index.peek()];
   const withCurrent = (run: (execution: Execution) => unknown) => (): void => {
     const execution = current();
     if (execution !== undefined) void run(execution);
@@ -56,14 +56,16 @@ export function ExecutionsView({ filter }: { readonly filter: ExecutionFilter })
           length={executions.length}
           keyOf={({ id }) => id}
           guess={() => ROW_HEIGHT}
-          render={(execution) => <ExecutionRow execution={execution} />}
-          onReady={cursor.ready}
+          render={renderExecution}
+          {...cursor.props}
           onNearEnd={() => loadMore(list)}
         />
       )}
     </>
   );
 }
+
+const renderExecution = (execution: Execution) => <ExecutionRow execution={execution} />;
 
 let loading = false;
 

@@ -1,11 +1,12 @@
-import { useEffect } from "preact/hooks";
+import { type ReadonlySignal, useComputed } from "@preact/signals";
+import { useCallback, useEffect } from "preact/hooks";
 import { ActionKind, type ActionRequest, ActionState } from "../../../gen/ts/harnessruntime/v1/action_pb.js";
 import { useCommands } from "../commands.js";
 import { useListCursor } from "../list/cursor.js";
 import { VirtualList } from "../list/virtual-list.js";
 import { type ActionList, readClosedActions, watchPendingActions } from "../live/action-list.js";
 import { notePendingActions } from "../live/server-state.js";
-import { ActionCard } from "../parts/action-card.js";
+import { ActionCard, type ActionCardProps } from "../parts/action-card.js";
 import { approve, deny } from "../parts/answers.js";
 import { Icon } from "../parts/icon.js";
 import { LinkBanner, LinkWord } from "../parts/link-state.js";
@@ -45,12 +46,21 @@ function Waiting({ list }: { readonly list: ActionList }) {
   useEffect(() => {
     if (synced) notePendingActions(actions.length);
   }, [synced, actions.length]);
-  const onAnswered = (action: ActionRequest): void => {
-    list.take(action);
-    notify(answeredText(action));
-  };
+  const onAnswered = useCallback(
+    (action: ActionRequest): void => {
+      list.take(action);
+      notify(answeredText(action));
+    },
+    [list],
+  );
+  const render = useCallback(
+    (action: ActionRequest, index: number) => (
+      <WaitingCard action={action} onAnswered={onAnswered} index={index} current={cursor.index} />
+    ),
+    [onAnswered, cursor.index],
+  );
   // With nothing chosen, the keys are about the first.
-  const current = (): ActionRequest | undefined => actions[Math.max(0, cursor.index())];
+  const current = (): ActionRequest | undefined => actions[Math.max(0, cursor.index.peek())];
   const answer = (run: typeof approve) => (): void => {
     const action = current();
     if (action !== undefined) void run(action, onAnswered);
@@ -68,17 +78,23 @@ function Waiting({ list }: { readonly list: ActionList }) {
       length={actions.length}
       keyOf={({ id }) => id}
       guess={() => 220}
-      render={(action, index) => (
-        <ActionCard
-          action={action}
-          onAnswered={onAnswered}
-          withExecution
-          current={index === Math.max(0, cursor.index())}
-        />
-      )}
-      onReady={cursor.ready}
+      render={render}
+      {...cursor.props}
     />
   );
+}
+
+/** An action and whether the keys are about it: about the first, where none was chosen. */
+function WaitingCard({
+  index,
+  current,
+  ...card
+}: Pick<ActionCardProps, "action" | "onAnswered"> & {
+  readonly index: number;
+  readonly current: ReadonlySignal<number>;
+}) {
+  const isCurrent = useComputed(() => index === Math.max(0, current.value));
+  return <ActionCard {...card} withExecution current={isCurrent.value} />;
 }
 
 function NothingWaits({ synced }: { readonly synced: boolean }) {
@@ -112,11 +128,13 @@ function Closed({ list }: { readonly list: ActionList }) {
       length={actions.length}
       keyOf={({ id }) => id}
       guess={() => 58}
-      render={(action) => <ClosedRow action={action} />}
-      onReady={cursor.ready}
+      render={renderClosed}
+      {...cursor.props}
     />
   );
 }
+
+const renderClosed = (action: ActionRequest) => <ClosedRow action={action} />;
 
 function ClosedRow({ action }: { readonly action: ActionRequest }) {
   const { executionId, kind, title, responder, respondTime, createTime } = action;

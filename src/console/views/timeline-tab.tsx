@@ -1,4 +1,5 @@
-import { useEffect, useRef } from "preact/hooks";
+import type { ReadonlySignal } from "@preact/signals";
+import { useCallback, useEffect, useRef } from "preact/hooks";
 import { useCommands } from "../commands.js";
 import { useListCursor } from "../list/cursor.js";
 import type { ListHandle } from "../list/list-view.js";
@@ -19,39 +20,28 @@ export function TimelineTab({
 }) {
   const { rows, length } = followed.timeline;
   const cursor = useListCursor(length.value, "entry");
+  const render = useCallback((row: TimelineRow) => <TimelineRowView row={row} followed={followed} />, [followed]);
   useCommands([
     ...cursor.commands,
-    { title: "Go to the end", keys: "G", run: () => cursor.handle()?.toEnd() },
-    { title: "Go to the beginning", keys: "g g", run: () => cursor.handle()?.show(0, { align: "start" }) },
+    { title: "Go to the end", keys: "G", run: () => cursor.list.peek()?.toEnd() },
+    { title: "Go to the beginning", keys: "g g", run: () => cursor.list.peek()?.show(0, { align: "start" }) },
   ]);
-  useSequence(
-    sequence,
-    followed,
-    () => cursor.handle(),
-    (wanted) => rowOf(rows, wanted),
-  );
+  useSequence(sequence, followed, cursor.list, (wanted) => rowOf(rows, wanted));
   return (
     <div class="timeline">
       <VirtualList
         label="Timeline"
         rows={rows}
         length={length.value}
-        keyOf={keyOf}
+        keyOf={(_, index) => index}
         guess={guessHeight}
-        render={(row) => <TimelineRowView row={row} followed={followed} />}
+        render={render}
         follow
-        onReady={cursor.ready}
+        {...cursor.props}
       />
-      <ToEnd handle={cursor.handle} length={length.value} />
+      <ToEnd list={cursor.list} length={length.value} />
     </div>
   );
-}
-
-/** Several rows may begin with one event. */
-function keyOf(row: TimelineRow): string {
-  return row.kind === "text" || row.kind === "reasoning"
-    ? `${row.sequence}${row.kind}${row.continues}`
-    : `${row.sequence}${row.kind}`;
 }
 
 const GUESSES: Readonly<Record<TimelineRow["kind"], number>> = {
@@ -84,16 +74,22 @@ function rowOf(rows: readonly TimelineRow[], sequence: number): number {
 }
 
 /** Leads back to the end of a list that was scrolled away from it. */
-export function ToEnd({ handle, length }: { readonly handle: () => ListHandle | undefined; readonly length: number }) {
-  const list = handle();
+export function ToEnd({
+  list,
+  length,
+}: {
+  readonly list: ReadonlySignal<ListHandle | undefined>;
+  readonly length: number;
+}) {
+  const handle = list.value;
   const seen = useRef(length);
-  const pinned = list?.pinned.value ?? true;
+  const pinned = handle?.pinned.value ?? true;
   useEffect(() => {
     if (pinned) seen.current = length;
   }, [pinned, length]);
-  if (pinned || list === undefined) return null;
+  if (pinned || handle === undefined) return null;
   return (
-    <button type="button" class="to-end" onClick={() => list.toEnd()}>
+    <button type="button" class="to-end" onClick={() => handle.toEnd()}>
       <Icon name="down" />
       {length > seen.current ? "New below" : "To the end"}
     </button>

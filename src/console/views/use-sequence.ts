@@ -1,3 +1,4 @@
+import { type ReadonlySignal, useComputed } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { ListHandle } from "../list/list-view.js";
 import type { FollowedExecution } from "../live/followed-execution.js";
@@ -6,14 +7,16 @@ import type { FollowedExecution } from "../live/followed-execution.js";
 export function useSequence(
   sequence: number,
   followed: FollowedExecution,
-  handle: () => ListHandle | undefined,
+  list: ReadonlySignal<ListHandle | undefined>,
   indexOf: (sequence: number) => number,
 ): void {
   const done = useRef(0);
-  const there = followed.shownSequence.value >= sequence;
+  const wanted = useRef(sequence);
+  wanted.current = sequence;
+  const there = useComputed(() => followed.shownSequence.value >= wanted.current).value;
   useEffect(() => {
     if (sequence === 0 || !there || done.current === sequence) return;
     done.current = sequence;
-    handle()?.show(indexOf(sequence), { focus: true, align: "start" });
+    list.peek()?.show(indexOf(sequence), { focus: true, align: "start" });
   }, [sequence, there]);
 }

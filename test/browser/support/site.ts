@@ -1,8 +1,5 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { build } from "vite";
+import { inject } from "vitest";
 import { createClientFor, type HarnessClient } from "../../../src/client/client.js";
 import { openRuntime } from "../../../src/core/open-runtime.js";
 import type { Provider } from "../../../src/core/provider.js";
@@ -12,21 +9,6 @@ import { scriptedProvider } from "../../../src/providers/scripted/scripted.js";
 import { openConsole } from "../../../src/server/console-files.js";
 import { type RunningServer, type ServerOptions, startServer } from "../../../src/server/server.js";
 import { openMemoryStore } from "../../../src/store/memory.js";
-
-/** Where the console is built for the tests of this process; removed when it ends. */
-const folder = mkdtempSync(join(tmpdir(), "harness-console-"));
-process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
-let built: Promise<string> | undefined;
-
-/** Builds the console once a process; resolves with its folder. */
-export async function buildConsole(): Promise<string> {
-  built ??= build({
-    configFile: join(import.meta.dirname, "../../../src/console/vite.config.ts"),
-    logLevel: "warn",
-    build: { outDir: folder },
-  }).then(() => folder);
-  return await built;
-}
 
 /** A server with the console, and a client that does from outside what others would. */
 export interface Site {
@@ -51,7 +33,7 @@ export interface SiteOptions {
 
 /** Serves a runtime in memory, with the scripted provider, on a free port. */
 export async function openSite(options: SiteOptions = {}): Promise<Site> {
-  const directory = await buildConsole();
+  const directory = inject("consoleFolder");
   const store: Store = openMemoryStore();
   const providers = options.providers ?? [scriptedProvider()];
   let port = 0;
