@@ -25,7 +25,11 @@ export default defineConfig({
       },
       ...[...projects, ...ci].map((folder) => ({
         extends: true as const,
-        test: { name: folder, include: [`test/${folder}/**/*.test.{ts,tsx}`], ...(folder === "browser" ? browser : {}) },
+        test: {
+          name: folder,
+          include: [`test/${folder}/**/*.test.{ts,tsx}`],
+          ...(folder === "browser" ? browser : {}),
+        },
       })),
     ],
   },

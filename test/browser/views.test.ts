@@ -68,19 +68,24 @@ const VIEWS: readonly View[] = [
   { name: "runtime", hash: () => "#/runtime", ready: text("harnessruntime.v1.ExecutionService") },
 ];
 
-/** What axe finds, as `rule: element` lines. */
+interface Axe {
+  run(options: { readonly runOnly: readonly string[] }): Promise<{
+    readonly violations: readonly {
+      readonly id: string;
+      readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary: string }[];
+    }[];
+  }>;
+}
+
+/** What axe, which was put into the page, finds wrong: one line for each element. */
 async function findings(page: Page): Promise<readonly string[]> {
-  // As a tool of the test, past the page's own content security policy.
-  const found = await page.evaluate(
-    async ([source, rules]) => {
-      // biome-ignore lint/security/noGlobalEval: this is how axe is brought into a page
-      if (!("axe" in window)) (0, eval)(source as string);
-      type Axe = { run(options: object): Promise<{ violations: { id: string; nodes: { target: string[]; failureSummary: string }[] }[] }> };
-      return await (window as unknown as { axe: Axe }).axe.run({ runOnly: rules });
-    },
-    [axe, RULES] as const,
+  const { violations } = await page.evaluate(
+    async (runOnly) => await (window as unknown as { readonly axe: Axe }).axe.run({ runOnly }),
+    RULES,
   );
-  return found.violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id}: ${target.join(" ")}: ${failureSummary}`));
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id}: ${target.join(" ")}: ${failureSummary}`),
+  );
 }
 
 describe.each([
@@ -91,7 +96,8 @@ describe.each([
   let tab: Tab;
 
   beforeAll(async () => {
-    tab = await openTab(browser, { ...options, bypassCSP: true });
+    tab = await openTab(browser, options);
+    await tab.context.addInitScript({ content: axe });
     await tab.page.goto(site.url);
   });
 

@@ -161,6 +161,7 @@ function InputAnswer({ action, onAnswered }: Pick<ActionCardProps, "action" | "o
   return (
     <form
       class="answer"
+      noValidate
       onSubmit={(event) => {
         event.preventDefault();
         void send();

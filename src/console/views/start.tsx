@@ -82,6 +82,7 @@ function StartForm({ provider, all, conversationId }: StartFormProps) {
   return (
     <form
       class="start-form"
+      noValidate
       onSubmit={(event) => {
         event.preventDefault();
         void start();
