@@ -32,6 +32,7 @@ try {
   await page.getByRole("button", { name: "Start", exact: true }).click();
   await page.getByRole("heading", { name: "Delete 3 old logs?" }).waitFor();
   await page.getByText("Live", { exact: true }).waitFor();
+  await page.locator(".place .count").waitFor();
   const images = join(root, "docs/images");
   mkdirSync(images, { recursive: true });
   await page.screenshot({ path: join(images, "console.png") });

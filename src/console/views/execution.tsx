@@ -1,5 +1,5 @@
 import { useComputed, useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { ActionRequest } from "../../../gen/ts/harnessruntime/v1/action_pb.js";
 import { type Execution, ExecutionState } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { isTerminal } from "../../client/cursor.js";
@@ -35,6 +35,8 @@ export function ExecutionView({ id, tab, sequence }: ExecutionViewProps) {
   const execution = followed.execution.value;
   const { action, onAnswered } = useOpenAction(followed);
   const composer = useRef<HTMLTextAreaElement>(null);
+  // The number of actions that wait is known to have changed.
+  useEffect(() => void readPending(), [action?.id]);
   const show = (next: ExecutionTab, at = 0): void => goTo({ view: "execution", id, tab: next, sequence: at });
   const answer = (run: typeof approve) => (): void => {
     if (action !== undefined) void run(action, onAnswered);
@@ -92,7 +94,6 @@ function useOpenAction(followed: FollowedExecution): {
     onAnswered(answered) {
       answeredId.value = answered.id;
       notify(answeredText(answered));
-      void readPending();
     },
   };
 }
