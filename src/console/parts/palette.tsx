@@ -16,10 +16,12 @@ export function Palette() {
 }
 
 function PaletteDialog() {
+  const commands = currentCommands();
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState(0);
   const listId = useId();
-  const found = currentCommands().filter((command) => command.hidden !== true && matches(command, text));
+  const find = (typed: string) => commands.filter((command) => command.hidden !== true && matches(command, typed));
+  const found = find(text);
   const current = Math.min(chosen, found.length - 1);
   const close = (): void => {
     open.value = false;
@@ -32,7 +34,8 @@ function PaletteDialog() {
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined) setChosen((current + step + found.length) % Math.max(1, found.length));
-    else if (event.key === "Enter") run(found[current]);
+    // By what is in the box: it may not have been drawn yet.
+    else if (event.key === "Enter") run(find((event.currentTarget as HTMLInputElement).value)[current]);
     else return;
     event.preventDefault();
   };
