@@ -26,6 +26,11 @@ import type { HarnessStartOptions, RunHandle } from "./run-handle.js";
 import { LEAST_TIME_MS, SESSION_KEY } from "./run-identity.js";
 import type { HarnessSessionStore } from "./session-store.js";
 
+/** In a store of its own, a runtime keeps the events of runs that are over for this long, in milliseconds … */
+const KEEP_MS = 60_000;
+/** … and looks for older ones each time so many more are over. */
+const TRIM_EVERY = 64;
+
 /**
  * Runs one driver within this process, under the host's grants, budgets and
  * policies. A run is an execution of the runtime model: the same states, the same
@@ -43,6 +48,8 @@ export class HarnessRuntime {
   readonly #store: Store;
   readonly #ownsStore: boolean;
   readonly #runtime: Promise<Runtime>;
+  /** How many runs are over. */
+  #over = 0;
   /** Runs that are not over. */
   readonly #runs = new Map<string, LocalRun>();
 
@@ -122,7 +129,7 @@ export class HarnessRuntime {
         });
         await runtime.startExecution(identity, request, runId);
       },
-      onSettled: () => this.#runs.delete(runId),
+      onSettled: () => this.#forget(runId),
     });
     this.#runs.set(runId, run);
     follow(options.signal, run);
@@ -138,6 +145,14 @@ export class HarnessRuntime {
     if (graceMs === 0) for (const run of this.#runs.values()) run.cancel("the runtime was closed");
     await runtime.close(Math.max(graceMs, 2 * this.#config.cleanupTimeoutMs));
     if (this.#ownsStore) await this.#store.close();
+  }
+
+  /** A run is over: its handle has its events, so that a store of our own need not keep them for long. */
+  #forget(runId: string): void {
+    this.#runs.delete(runId);
+    this.#over++;
+    if (!this.#ownsStore || this.#over % TRIM_EVERY !== 0) return;
+    this.#store.trim(this.#config.clock.now() - KEEP_MS).catch(() => {});
   }
 
   #check({ identity, sessionId, runMode, deadline }: HarnessStartOptions): {

@@ -164,7 +164,8 @@ async function planned(turn: TurnScope, wanted: CallOptions, ctx: RunContext): P
   if (controller?.prepareStep === undefined) return planStep({ ...facts, step: undefined });
   const span = run.spans.controller({ controllerId: controller.id, step: index });
   try {
-    const step = await controller.prepareStep({ index, tools: wanted.tools ?? [] }, ctx);
+    const tools = (wanted.tools ?? []).filter(({ name }) => run.id.grants.toolIds.includes(name));
+    const step = await controller.prepareStep({ index, tools }, ctx);
     const plan = planStep({ ...facts, step });
     span.end("controller.result", { controllerId: controller.id, step: index });
     return plan;

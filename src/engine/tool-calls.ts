@@ -85,7 +85,12 @@ async function perform(turn: TurnScope, call: ToolCall, find: () => Promise<Foun
     case: "toolCallStarted",
     value: { toolCallId: call.id, name: call.name, input: toValue(clipped(call.arguments)) },
   });
-  const outcome = await run.track(attempt(turn, call, within, find));
+  const outcome = await run.track(attempt(turn, call, within, find)).catch((error: unknown) => {
+    // The run itself ends with this; the call ends with it too.
+    span.end("tool.error", { toolName: call.name, errorName: nameOf(error) });
+    emitter.push(completed(toResult(call, { kind: "failed", error })));
+    throw error;
+  });
   if (outcome.kind === "failed") span.end("tool.error", { toolName: call.name, errorName: nameOf(outcome.error) });
   else
     span.end("tool.result", { toolName: call.name, ...(outcome.kind === "denied" ? { denial: outcome.denial } : {}) });

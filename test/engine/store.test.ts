@@ -1,0 +1,68 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { ListArtifactsRequestSchema } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
+import { openRuntime } from "../../src/core/open-runtime.js";
+import { openMemoryStore } from "../../src/store/memory.js";
+import { openSqliteStore } from "../../src/store/sqlite.js";
+import { ADA, eventsOf, ManualClock, OPTIONS, runtimeOf } from "./fixtures.js";
+
+test("E198 a run is an execution: in the host's own store it is what any client of that store reads", async () => {
+  const dir = await mkdtemp(join(tmpdir(), "engine-store-"));
+  const store = await openSqliteStore({ path: join(dir, "log.db") });
+  const runtime = runtimeOf(
+    (services) => ({ text: "kept", artifacts: [{ id: services.putArtifact({ a: 1 }), mimeType: "application/json" }] }),
+    { store },
+  );
+  const handle = runtime.start("hello", OPTIONS);
+  const events = await eventsOf(handle);
+  await runtime.close();
+  const reader = await openRuntime({ store });
+  const execution = await reader.getExecution(ADA, handle.runId);
+  expect(execution).toMatchObject({
+    state: ExecutionState.SUCCEEDED,
+    finalOutput: "kept",
+    lastSequence: events.length,
+  });
+  const { artifacts } = await reader.listArtifacts(
+    ADA,
+    create(ListArtifactsRequestSchema, { executionId: handle.runId }),
+  );
+  expect(artifacts.length).toBe(1);
+  const other = { tenantId: "other", userId: ADA.userId };
+  await expect(reader.getExecution(other, handle.runId)).rejects.toThrow("no execution");
+  await reader.close(0);
+  await store.close();
+  await rm(dir, { recursive: true });
+});
+
+test("E199 runs of one session are executions of one conversation, those of another session of another", async () => {
+  const store = openMemoryStore();
+  const runtime = runtimeOf(() => "ok", { store });
+  const ids: string[] = [];
+  for (const sessionId of ["s1", "s1", "s2"]) {
+    const handle = runtime.start("hello", { ...OPTIONS, sessionId });
+    await handle.result();
+    ids.push(handle.runId);
+  }
+  const reader = await openRuntime({ store });
+  const conversations = [];
+  for (const id of ids) conversations.push((await reader.getExecution(ADA, id)).conversationId);
+  expect(conversations[0]).toBe(conversations[1]);
+  expect(conversations[2]).not.toBe(conversations[0]);
+  expect(conversations).not.toContain("s1");
+  await reader.close(0);
+});
+
+test("E200 a handle keeps the events of its run, however long ago it was and however many runs followed", async () => {
+  const clock = new ManualClock();
+  const runtime = runtimeOf(() => "ok", { clock });
+  const first = runtime.start("hello", OPTIONS);
+  const { finalCursor } = await first.result();
+  clock.advance(120_000);
+  for (let count = 0; count < 70; count++) await runtime.run("hello", OPTIONS);
+  expect((await eventsOf(first)).length).toBe(finalCursor);
+});
