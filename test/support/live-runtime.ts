@@ -17,7 +17,7 @@ import type { Caller, Runtime, RuntimeOptions } from "../../src/core/runtime.js"
 import { openMemoryStore } from "../../src/store/memory.js";
 
 const CALLER: Caller = { tenantId: "tenant", userId: "user" };
-const WAIT_MS = 15_000;
+const WAIT_MS = 30_000;
 
 /** A runtime of its own for a test, and what the test does with it in few words. */
 export interface LiveRuntime {
@@ -65,7 +65,7 @@ export class LiveRun {
   readonly events: Event[] = [];
   readonly id: string;
   readonly conversationId: string;
-  private changed: () => void = () => {};
+  private readonly waiting = new Set<() => void>();
   private over = false;
 
   constructor(
@@ -90,7 +90,7 @@ export class LiveRun {
       .join("");
   }
 
-  /** Resolves when `holds`; rejects where it does not within 15 s or by the execution's end. */
+  /** Resolves when `holds`; rejects where it does not within 30 s or by the execution's end. */
   async until(what: string, holds: (run: LiveRun) => boolean, limitMs = WAIT_MS): Promise<void> {
     const deadline = performance.now() + limitMs;
     while (!holds(this)) {
@@ -98,10 +98,10 @@ export class LiveRun {
       if (leftMs <= 0 || this.over) throw new Error(`${what}: not in ${JSON.stringify(this.summary())}`);
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, leftMs);
-        this.changed = () => {
+        this.waiting.add(() => {
           clearTimeout(timer);
           resolve();
-        };
+        });
       });
     }
   }
@@ -145,16 +145,22 @@ export class LiveRun {
       .map(({ payload }) => [payload.case, JSON.stringify(payload.value ?? {}, bigints).slice(0, 200)]);
   }
 
+  private wake(): void {
+    const waiting = [...this.waiting];
+    this.waiting.clear();
+    for (const resolve of waiting) resolve();
+  }
+
   private async follow(): Promise<void> {
     const options = { executionId: this.id, afterSequence: 0, eventTypes: [], maxBatch: 0, follow: true };
     const watcher = await this.runtime.watchEvents(CALLER, options);
     for (let batch = await watcher.next(); batch !== undefined; batch = await watcher.next()) {
       this.events.push(...decodeEvents(batch.bytes));
       this.over = batch.last;
-      this.changed();
+      this.wake();
     }
     this.over = true;
-    this.changed();
+    this.wake();
   }
 }
 

@@ -22,8 +22,16 @@ import { openWorkspace, type Workspace } from "./workspace.js";
 export interface SessionOptions extends AgentOptions {
   /** The execution's config. */
   readonly config: JsonObject;
-  /** The agent's ID of an earlier session of the conversation, to go on with. */
-  readonly earlierId: string | undefined;
+  /** An earlier session of the conversation, to go on with. */
+  readonly earlier: EarlierSession | undefined;
+}
+
+/** A session that an agent had with a conversation before. */
+export interface EarlierSession {
+  /** The agent's ID of it. */
+  readonly id: string;
+  /** When it began, in milliseconds since 1970; 0 where that is not known. */
+  readonly createTimeMs: number;
 }
 
 /** Who hears what the agent says and asks while it works on a prompt. */
@@ -38,12 +46,16 @@ export interface PromptListener {
 /** A loaded session counts as replayed when the agent has been silent for this long, in milliseconds. */
 const QUIET_MS = 250;
 const QUIET_LIMIT_MS = 5_000;
+const MINUTE_MS = 60_000;
+const MINUTE_MARGIN_MS = 500;
 const CANCELLED: RequestPermissionResponse = { outcome: { outcome: "cancelled" } };
 
 /** One conversation with one agent process: it takes one prompt at a time. */
 export class AgentSession implements AgentHost {
   /** The agent's ID of it. */
   id = "";
+  /** When it began, also where it was loaded since, in milliseconds since 1970. */
+  createTimeMs = 0;
   /** True where the agent went on with the earlier session. */
   loaded = false;
   private agent: AgentProcess | undefined;
@@ -158,17 +170,19 @@ export class AgentSession implements AgentHost {
   }
 
   private async begin(): Promise<void> {
-    const { config, settings, earlierId } = this.options;
+    const { config, settings, earlier } = this.options;
     const request = { cwd: this.workspace.root, mcpServers: toMcpServers(config, settings.mcp, this.info) };
-    if (earlierId !== undefined && this.info.loadSession && (await this.load(earlierId, request))) return;
+    if (earlier !== undefined && this.info.loadSession && (await this.load(earlier, request))) return;
     const answer = await this.open(methods.agent.session.new, request);
     const id = textOf(answer["sessionId"]);
     if (id === undefined) throw agentError("session_refused", `${settings.label} opened a session without an ID`);
     this.id = id;
+    this.createTimeMs = this.options.clock.now();
     this.modes = answer;
   }
 
-  private async load(id: string, request: Fields): Promise<boolean> {
+  private async load({ id, createTimeMs }: EarlierSession, request: Fields): Promise<boolean> {
+    if (this.options.settings.namesSessionsByMinute) await this.untilNextMinute(createTimeMs);
     try {
       this.modes = await this.open(methods.agent.session.load, { ...request, sessionId: id });
     } catch (error) {
@@ -178,8 +192,16 @@ export class AgentSession implements AgentHost {
     }
     await this.untilQuiet();
     this.id = id;
+    this.createTimeMs = createTimeMs;
     this.loaded = true;
     return true;
+  }
+
+  private async untilNextMinute(createTimeMs: number): Promise<void> {
+    const { clock } = this.options;
+    const nextMs = (Math.floor(createTimeMs / MINUTE_MS) + 1) * MINUTE_MS;
+    const waitMs = nextMs - clock.now();
+    if (waitMs > 0) await new Promise<void>((resolve) => clock.after(waitMs + MINUTE_MARGIN_MS, resolve));
   }
 
   /** Sends a request that opens a session, and logs in first where the agent wants that and it is known how. */

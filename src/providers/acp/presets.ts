@@ -14,6 +14,11 @@ export interface Preset {
   readonly login: string;
   /** Whether it can load a session of an earlier process. */
   readonly loadSession: boolean;
+  /**
+   * Whether it names the file of a session by the minute in which the session began. Loaded in that same minute, such a
+   * session is overwritten: it is loaded in the next.
+   */
+  readonly namesSessionsByMinute: boolean;
   /** Whether it asks its client to fill in forms. */
   readonly elicitation: boolean;
 }
@@ -33,6 +38,7 @@ export const PRESETS = {
     install: "npm install -g @google/gemini-cli",
     login: "set GEMINI_API_KEY, or run `gemini` once and log in",
     loadSession: true,
+    namesSessionsByMinute: true,
     elicitation: false,
   },
   codex: {
@@ -45,6 +51,7 @@ export const PRESETS = {
     install: "npm install -g @zed-industries/codex-acp",
     login: "set OPENAI_API_KEY, or run `codex login`",
     loadSession: true,
+    namesSessionsByMinute: false,
     elicitation: false,
   },
   opencode: {
@@ -60,6 +67,7 @@ export const PRESETS = {
     install: "npm install -g opencode-ai",
     login: "run `opencode auth login`",
     loadSession: true,
+    namesSessionsByMinute: false,
     elicitation: false,
   },
 } as const satisfies Readonly<Record<string, Preset>>;

@@ -64,7 +64,8 @@ class AcpProvider implements Provider {
     this.loadSession = settings.loadSession ?? false;
     const { initializeMs, sessionMs, cancelMs, eofMs, termMs } = settings.limits;
     this.cancelTimeoutMs = cancelMs + eofMs + termMs + DEFAULT_END_LIMITS.killLimitMs + 5_000;
-    this.startTimeoutMs = initializeMs + 3 * sessionMs + 10_000;
+    // A session that must not be loaded yet takes a minute more.
+    this.startTimeoutMs = initializeMs + 3 * sessionMs + (settings.namesSessionsByMinute ? 70_000 : 10_000);
   }
 
   get manifest() {

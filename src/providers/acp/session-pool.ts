@@ -5,10 +5,10 @@ import type { Clock } from "../../core/clock.js";
 import type { Log, ProviderContext } from "../../core/provider.js";
 import type { ProcessContainment } from "../containment/containment.js";
 import type { ContainmentResult, ProcessTree } from "../containment/tree.js";
-import { AgentSession } from "./agent-session.js";
+import { AgentSession, type EarlierSession } from "./agent-session.js";
 import { buildEnvironment } from "./environment.js";
 import { agentError } from "./failure.js";
-import { textOf } from "./json.js";
+import { fieldsOf, textOf } from "./json.js";
 import type { AgentSettings } from "./settings.js";
 
 export interface PoolOptions {
@@ -112,13 +112,13 @@ export class SessionPool {
       AgentSession.open({
         ...{ settings, tree, clock, log, config: context.config, env: buildEnvironment(settings) },
         cwd: await this.folderOf(context),
-        earlierId: earlierId ?? (await this.readEarlierId(conversationId)),
+        earlier: await this.readEarlier(conversationId, earlierId),
       });
     const entry: Entry = { tree, setup, session: open(), ended: undefined, executionId: id, stopIdle: () => {} };
     this.entries.set(conversationId, entry);
     try {
       const session = await entry.session;
-      await this.writeEarlierId(conversationId, session.id);
+      await this.writeEarlier(conversationId, session);
       // An agent that ends by itself, also while it waits, may leave something behind.
       void session.process.closed.then(() => this.endLater(conversationId, entry));
       return session;
@@ -136,17 +136,29 @@ export class SessionPool {
     return own;
   }
 
-  private async readEarlierId(conversationId: string): Promise<string | undefined> {
-    const text = await readFile(this.fileOf(conversationId), "utf8").catch(() => "");
-    return textOf(text);
+  /** What is kept of the conversation's last session; `id` goes before it. */
+  private async readEarlier(conversationId: string, id: string | undefined): Promise<EarlierSession | undefined> {
+    const kept = parseEarlier(await readFile(this.fileOf(conversationId), "utf8").catch(() => ""));
+    return id === undefined || kept?.id === id ? kept : { id, createTimeMs: 0 };
   }
 
-  private async writeEarlierId(conversationId: string, sessionId: string): Promise<void> {
+  private async writeEarlier(conversationId: string, { id, createTimeMs }: AgentSession): Promise<void> {
     await mkdir(join(this.options.dataDir, "sessions"), { recursive: true });
-    await writeFile(this.fileOf(conversationId), sessionId, { mode: 0o600 });
+    const earlier: EarlierSession = { id, createTimeMs };
+    await writeFile(this.fileOf(conversationId), JSON.stringify(earlier), { mode: 0o600 });
   }
 
   private fileOf(conversationId: string): string {
-    return join(this.options.dataDir, "sessions", conversationId);
+    return join(this.options.dataDir, "sessions", `${conversationId}.json`);
+  }
+}
+
+/** Undefined where the file is not there, or was cut short by a crash. */
+function parseEarlier(text: string): EarlierSession | undefined {
+  try {
+    const { id, createTimeMs } = fieldsOf(JSON.parse(text));
+    return textOf(id) === undefined ? undefined : { id: String(id), createTimeMs: Number(createTimeMs) };
+  } catch {
+    return undefined;
   }
 }

@@ -95,6 +95,7 @@ export interface AgentSettings {
   readonly limits: AcpLimits;
   readonly install: string;
   readonly login: string;
+  readonly namesSessionsByMinute: boolean;
 }
 
 const DEFAULT_LIMITS: AcpLimits = {
@@ -117,6 +118,7 @@ const DEFAULTS = {
   args: [],
   install: "",
   login: "log in with the agent's own command",
+  namesSessionsByMinute: false,
   files: "write",
   terminals: true,
   elicitation: true,
