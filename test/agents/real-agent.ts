@@ -3,7 +3,6 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Log } from "../../src/core/provider.js";
 import { acpProvider } from "../../src/providers/acp/provider.js";
 import type { AcpSettings } from "../../src/providers/acp/settings.js";
 import { openMemoryStore } from "../../src/store/memory.js";
@@ -112,42 +111,52 @@ export function isInstalled(agent: AgentName): boolean {
 export interface RealAgent extends LiveRuntime {
   readonly model: ScriptedModel;
   readonly workspace: string;
-  readonly logged: readonly string[];
   /** Kills every process of the agent's program, as the system does when memory is short. */
   killAgents(): Promise<void>;
   /** Processes that the agent, or what it started, still has. */
   alive(): Promise<string[]>;
 }
 
-/** Opens a runtime with a real agent as the provider of its preset's name. */
-export async function openRealAgent(agent: AgentName, settings: Partial<AcpSettings> = {}): Promise<RealAgent> {
-  const root = await realpath(await mkdtemp(join(tmpdir(), `agent-${agent}-`)));
+/** Makes a home folder for an agent under `root`, and returns the settings with which it lives there and speaks to the model. */
+export async function settle(agent: AgentName, root: string, modelUrl: string): Promise<AcpSettings> {
   const [home, workspace] = [join(root, "home"), join(root, "workspace")];
   await mkdir(workspace, { recursive: true });
-  const model = await startScriptedModel();
   const installation = INSTALLATIONS[agent];
-  for (const [name, text] of Object.entries(installation.files(model.url))) {
+  for (const [name, text] of Object.entries(installation.files(modelUrl))) {
     await mkdir(join(home, name, ".."), { recursive: true });
     await writeFile(join(home, name), text);
   }
-  const { env, ...own } = installation.settings(home, model.url);
-  const logged: string[] = [];
-  const note = (fields: unknown, message: string): number => logged.push(`${message} ${JSON.stringify(fields)}`);
-  const log: Log = { debug: note, info: note, warn: note, error: note };
+  const { env, ...own } = installation.settings(home, modelUrl);
   const folders = ["CONFIG", "DATA", "CACHE", "STATE"].map((kind) => [`XDG_${kind}_HOME`, join(home, folderOf(kind))]);
-  const provider = acpProvider({
+  return {
     ...{ agent, cwd: workspace, ...own },
     env: { HOME: home, TMPDIR: root, ...Object.fromEntries(folders), ...env },
-    ...settings,
-  });
+  };
+}
+
+/** A folder for an agent and all that it needs. */
+export async function makeRoot(agent: AgentName): Promise<string> {
+  return realpath(await mkdtemp(join(tmpdir(), `agent-${agent}-`)));
+}
+
+/** Processes of an agent that lives under `root`, and of what it started. */
+export function processesUnder(root: string): Promise<string[]> {
+  return processesWith(`HOME=${join(root, "home")}`);
+}
+
+/** Opens a runtime with a real agent as the provider of its preset's name. */
+export async function openRealAgent(agent: AgentName): Promise<RealAgent> {
+  const root = await makeRoot(agent);
+  const model = await startScriptedModel();
   const store = openMemoryStore();
-  const live = await openLiveRuntime({ providers: [provider], store, dataDir: join(root, "data"), log });
+  const provider = acpProvider(await settle(agent, root, model.url));
+  const live = await openLiveRuntime({ providers: [provider], store, dataDir: join(root, "data") });
   return {
     ...live,
-    ...{ model, workspace, logged },
-    alive: () => processesWith(`HOME=${home}`),
+    ...{ model, workspace: join(root, "workspace") },
+    alive: () => processesUnder(root),
     async killAgents() {
-      for (const pid of await processesWith(installation.program)) {
+      for (const pid of await processesWith(INSTALLATIONS[agent].program)) {
         try {
           process.kill(Number(pid), "SIGKILL");
         } catch {

@@ -107,8 +107,8 @@ export class LiveRun {
   }
 
   /** Resolves with the nth action, from 1, once it is open. */
-  async action(nth = 1): Promise<ActionRequest> {
-    await this.until(`action ${nth}`, (run) => run.all("actionRequired").length >= nth);
+  async action(nth = 1, limitMs = WAIT_MS): Promise<ActionRequest> {
+    await this.until(`action ${nth}`, (run) => run.all("actionRequired").length >= nth, limitMs);
     return this.all("actionRequired")[nth - 1]?.action as ActionRequest;
   }
 
