@@ -10,6 +10,7 @@ import { MAX_KEY_LENGTH, MAX_RESUME_STATE_BYTES } from "../core/limits.js";
 import type {
   ActionAnswer,
   ActionInit,
+  EmitExtra,
   HistoryItem,
   Log,
   ProviderContext,
@@ -112,7 +113,22 @@ export class RemoteTurn implements ProviderContext {
     this.#wakeSteers?.();
   }
 
-  async emit(events: ProviderEvent | readonly ProviderEvent[]): Promise<void> {
+  /** A provider that does not wait for each of its events hears of a refusal by the end of the turn alone. */
+  emit(events: ProviderEvent | readonly ProviderEvent[], extra: EmitExtra = {}): Promise<void> {
+    const stored = this.#emit(events, extra);
+    stored.catch(() => undefined);
+    return stored;
+  }
+
+  artifact(descriptor: MessageInitShape<typeof ArtifactSchema>): Promise<void> {
+    return this.emit([], { artifacts: [descriptor] });
+  }
+
+  async #emit(
+    events: ProviderEvent | readonly ProviderEvent[],
+    { artifacts = [], resumeState }: EmitExtra,
+  ): Promise<void> {
+    if (resumeState !== undefined) this.saveResumeState(resumeState);
     const list = Array.isArray(events) ? (events as readonly ProviderEvent[]) : [events as ProviderEvent];
     const encoded = this.#guard(() =>
       list.flatMap((event) => checkEmission(event, this.#owner.provider.manifest)).map(toEvent),
@@ -120,12 +136,8 @@ export class RemoteTurn implements ProviderContext {
     const batches = batched(encoded);
     const last = batches.pop() ?? [];
     const stored = batches.map((batch) => this.#send(batch, [], undefined));
-    stored.push(this.#send(last, [], this.#owner.takeResumeState()));
+    stored.push(this.#send(last, [...artifacts], this.#owner.takeResumeState()));
     await Promise.all(stored);
-  }
-
-  async artifact(descriptor: MessageInitShape<typeof ArtifactSchema>): Promise<void> {
-    await this.#send([], [descriptor], this.#owner.takeResumeState());
   }
 
   saveResumeState(state: Uint8Array): void {

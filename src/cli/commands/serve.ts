@@ -14,6 +14,7 @@ import { openRuntime } from "../../core/open-runtime.js";
 import type { Log } from "../../core/provider.js";
 import type { Runtime } from "../../core/runtime.js";
 import type { Store } from "../../core/store.js";
+import type { RemoteProviders } from "../../providers/remote/remote-providers.js";
 import { openBuiltConsole } from "../../server/console-files.js";
 import type { AnyService } from "../../server/rpc.js";
 import { type RunningServer, startServer } from "../../server/server.js";
@@ -22,7 +23,7 @@ import { CliError, EXIT } from "../cli-error.js";
 import type { ReadConfig } from "../config/read-config.js";
 import { mustHave } from "../config/sections.js";
 import { bannerText } from "../serve/banner.js";
-import { makeDataFolder, TOKEN_FILE } from "../serve/data-folder.js";
+import { makeDataFolder, REMOTE_PROVIDERS_FILE, TOKEN_FILE } from "../serve/data-folder.js";
 import { createLog } from "../serve/log.js";
 import { openProviders } from "../serve/open-providers.js";
 import { type ConfigOptions, configOf } from "../server-options.js";
@@ -54,8 +55,10 @@ async function start(read: ReadConfig, version: string, log: Log): Promise<Servi
   const { config } = read;
   makeDataFolder(config.data);
   const store = await openStore(mustHave(config.store), config.data);
-  const runtime = await orClose(openRuntimeOf(read, store, log), () => store.close());
-  const server = await orClose(listen(config, runtime, version, log), async () => {
+  const remote = await openRemote(config, log);
+  const runtime = await orClose(openRuntimeOf(read, store, remote, log), () => store.close());
+  const services = remote === undefined ? [] : [remote.serve(runtime)];
+  const server = await orClose(listen(config, runtime, services, version, log), async () => {
     await runtime.close(0);
     await store.close();
   });
@@ -77,13 +80,32 @@ async function openStore({ kind, synchronous }: StoreConfig, data: string): Prom
   return openSqliteStore({ dataDir: data, synchronous: synchronous === Synchronous.NORMAL ? "normal" : "full" });
 }
 
-async function openRuntimeOf(read: ReadConfig, store: Store, log: Log): Promise<Runtime> {
+/** What providers dial in to, where they may. */
+async function openRemote({ providers, data }: Config, log: Log): Promise<RemoteProviders | undefined> {
+  const { enabled, grace } = mustHave(mustHave(providers).remote);
+  if (!enabled) return undefined;
+  const { fileOfManifests } = await import("../../providers/remote/known-manifests.js");
+  const { openRemoteProviders } = await import("../../providers/remote/remote-providers.js");
+  return openRemoteProviders({
+    known: fileOfManifests(join(data, REMOTE_PROVIDERS_FILE)),
+    graceMs: durationMs(mustHave(grace)),
+    log,
+  });
+}
+
+async function openRuntimeOf(
+  read: ReadConfig,
+  store: Store,
+  remote: RemoteProviders | undefined,
+  log: Log,
+): Promise<Runtime> {
+  const own = await openProviders(read);
   const { data, runtime, store: kept, providers } = read.config;
   const { recordActionValues, heartbeatInterval, maxOpenExecutions } = mustHave(runtime);
   return openRuntime({
     store,
     log,
-    providers: await openProviders(read),
+    providers: [...own, ...(remote?.known(own) ?? [])],
     dataDir: resolve(data),
     recordActionValues,
     retention: mustHave(kept).retention.map(({ keep, labels }) => ({ keepMs: durationMs(mustHave(keep)), labels })),
@@ -96,8 +118,9 @@ async function openRuntimeOf(read: ReadConfig, store: Store, log: Log): Promise<
 }
 
 async function listen(
-  { server, auth, data, providers }: Config,
+  { server, auth, data }: Config,
   runtime: Runtime,
+  services: readonly AnyService[],
   version: string,
   log: Log,
 ): Promise<RunningServer> {
@@ -107,7 +130,7 @@ async function listen(
       runtime,
       version,
       log,
-      services: await servicesOf(providers, runtime, log),
+      services,
       host: settings.host,
       port: settings.port,
       allowInsecure: settings.allowInsecure,
@@ -120,13 +143,6 @@ async function listen(
   } catch (error) {
     throw listenError(error, settings);
   }
-}
-
-/** What the server takes on beside its own services. */
-async function servicesOf(providers: Config["providers"], runtime: Runtime, log: Log): Promise<readonly AnyService[]> {
-  if (!mustHave(providers).remote?.enabled) return [];
-  const { remoteProviders } = await import("../../providers/remote/remote-providers.js");
-  return [remoteProviders({ runtime, log })];
 }
 
 function listenError(error: unknown, { host, port }: Server): unknown {

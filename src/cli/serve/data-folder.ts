@@ -2,6 +2,8 @@ import { existsSync, mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { ConfigError } from "../config/config-error.js";
 
+/** The providers that ever dialled in, in the data folder. */
+export const REMOTE_PROVIDERS_FILE = "remote-providers.json";
 /** The tokens, in the data folder. */
 export const TOKEN_FILE = "tokens.json";
 

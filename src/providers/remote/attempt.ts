@@ -15,6 +15,7 @@ import { InputMode } from "../../../gen/ts/harnessruntime/v1/input_pb.js";
 import { supports } from "../../core/capability.js";
 import type { Clock } from "../../core/clock.js";
 import { isHarnessError } from "../../core/errors.js";
+import { MAX_WAITING_ACTIONS } from "../../core/limits.js";
 import type { CleanupReport, ProviderContext, TurnOutcome } from "../../core/provider.js";
 import { ProviderLostError } from "../../core/provider-lost.js";
 import { abortCause } from "../../core/turn-aborted.js";
@@ -67,6 +68,7 @@ export class RemoteAttempt implements InboxHost {
   readonly #isEnding: boolean;
   /** The questions so far; their answer where it is known. */
   readonly #asked = new Map<string, AnswerMessage | undefined>();
+  readonly #early: RequestAction[] = [];
   readonly #knownTurn: number | undefined;
   #turn: RunningTurn | undefined;
   #cancelling: Cancelling | undefined;
@@ -125,6 +127,7 @@ export class RemoteAttempt implements InboxHost {
     try {
       turn.run = await toRun(context, isFirst);
       this.#sendTurn(turn);
+      for (const request of this.#early.splice(0)) void this.ask(request, true);
       void this.#inbox.resume();
       void this.#followSteers(turn);
       return await ended.promise;
@@ -241,7 +244,10 @@ export class RemoteAttempt implements InboxHost {
   async #request(request: RequestAction): Promise<unknown> {
     const context = this.context();
     const { key } = request;
-    if (context === undefined) return undefined;
+    if (context === undefined) {
+      this.#keep(request);
+      return undefined;
+    }
     this.#asked.set(key, undefined);
     const answered = context.requestAction(toActionInit(request)).then(
       (answer) => this.#answer(key, toAnswerMessage(answer, this.executionId, this.attempt)),
@@ -253,6 +259,11 @@ export class RemoteAttempt implements InboxHost {
     );
     // What is wrong with a question is known at once; its answer may take days.
     return await Promise.race([answered, new Promise<undefined>((resolve) => setImmediate(resolve, undefined))]);
+  }
+
+  /** A question that is repeated before the turn goes on here is asked when it does. */
+  #keep(request: RequestAction): void {
+    if (this.#early.push(request) > MAX_WAITING_ACTIONS) this.violate("it repeats more questions than may be open");
   }
 
   #answer(key: string, answer: AnswerMessage): undefined {

@@ -1,4 +1,3 @@
-import type { ProviderManifest } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { supports } from "../../core/capability.js";
 import type { Clock } from "../../core/clock.js";
 import type { Instance } from "./instance.js";
@@ -48,8 +47,8 @@ export class Placement {
     return capacity;
   }
 
-  /** Instances came, went or have room; returns the manifest that holds now, where any instance is there. */
-  changed(version?: string): ProviderManifest | undefined {
+  /** Instances came, went or have room; returns one of the version that holds now, where any is there. */
+  changed(version?: string): Instance | undefined {
     if (version !== undefined && !this.#versions.includes(version)) this.#versions.push(version);
     const open = [...this.#instances()].filter(({ isOpen }) => isOpen);
     const newest = open.reduce<Instance | undefined>((best, instance) => {
@@ -58,7 +57,7 @@ export class Placement {
     }, undefined);
     if (newest !== undefined) this.#current = newest.version;
     for (const look of [...this.#waiting]) look();
-    return newest?.manifest;
+    return newest;
   }
 
   /** Places work on an instance that has room; false where there is none for `limitMs`, or the signal is aborted. */

@@ -33,6 +33,8 @@ export interface RemoteProviderOptions {
   readonly heartbeatMs: number;
   readonly cancelTimeoutMs: number;
   readonly protocolVersion: string;
+  /** The manifest that holds is another one. */
+  readonly onManifest: () => void;
 }
 
 /** An attempt that a restart of the runtime left with an instance, which may come back with it. */
@@ -53,6 +55,7 @@ export class RemoteProvider implements Provider, InstanceHost {
   readonly #awaited = new Map<string, Awaited>();
   readonly #placement: Placement;
   #manifest: ProviderManifest;
+  #version = "";
   #host: ProviderHost | undefined;
 
   constructor(manifest: ProviderManifest, options: RemoteProviderOptions) {
@@ -205,7 +208,11 @@ export class RemoteProvider implements Provider, InstanceHost {
 
   #changed(version?: string): void {
     const current = this.#placement.changed(version);
-    if (current !== undefined) this.#manifest = current;
+    if (current !== undefined && current.version !== this.#version) {
+      this.#version = current.version;
+      this.#manifest = current.manifest;
+      this.#options.onManifest();
+    }
     this.#host?.changed();
   }
 

@@ -9,23 +9,24 @@ import { ErrorReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
 import type { ProviderManifest } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { type Clock, systemClock } from "../../core/clock.js";
 import { HarnessError, invalid, isHarnessError } from "../../core/errors.js";
-import type { Log } from "../../core/provider.js";
+import type { Log, Provider } from "../../core/provider.js";
 import type { Runtime } from "../../core/runtime.js";
 import { Connection } from "./connection.js";
 import type { Instance } from "./instance.js";
+import type { KnownManifests } from "./known-manifests.js";
 import { checkRegister, PROTOCOL_VERSION, versionOf } from "./registration.js";
 import { RemoteProvider } from "./remote-provider.js";
 import { fenced } from "./status.js";
 
 /** How providers that dial in are taken. */
 export interface RemoteProvidersOptions {
-  /** What they join. */
-  readonly runtime: Pick<Runtime, "addProvider" | "listProviders" | "limits">;
+  /** Where those are kept that ever dialled in. Default: nowhere, so that a restart forgets them. */
+  readonly known?: KnownManifests;
   /** Default: the machine's. */
   readonly clock?: Clock;
   /** Default: silent. */
   readonly log?: Log;
-  /** How long a broken stream may take to come back, in milliseconds. Default: the runtime's `remoteGraceMs`. */
+  /** How long a broken stream may take to come back, in milliseconds. Default 30,000, as the runtime's `remoteGraceMs`. */
   readonly graceMs?: number;
   /** How often each side shows that it lives, in milliseconds; after three times that a silent one is gone. Default 10,000. */
   readonly heartbeatMs?: number;
@@ -44,8 +45,19 @@ const MAX_RESPONSE_BYTES = 8 << 20;
 const MAX_PROVIDERS = 1_000;
 const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** `ProviderService`, as a server takes it on beside its own services. */
+/** The providers that dial in to one runtime. */
 export interface RemoteProviders {
+  /**
+   * Those that dialled in before, but for the IDs that `own` ones have: a runtime
+   * is opened with them, so that it knows them before they come back.
+   */
+  known(own: readonly Provider[]): readonly Provider[];
+  /** Returns the service by which providers join the runtime, once it is open. */
+  serve(runtime: Pick<Runtime, "addProvider" | "listProviders">): RemoteProviderService;
+}
+
+/** `ProviderService`, as a server takes it on beside its own services. */
+export interface RemoteProviderService {
   readonly service: typeof ProviderService;
   readonly implementation: ServiceImpl<typeof ProviderService>;
   /** What callers need: the scope `providers:connect`. */
@@ -55,16 +67,22 @@ export interface RemoteProviders {
   readonly outlivesDrain: true;
 }
 
-/** Makes the service by which providers dial in and join a runtime. */
-export function remoteProviders(options: RemoteProvidersOptions): RemoteProviders {
-  const hub = new Hub(options);
+/** Opens what providers dial in to. Rejects where the known ones cannot be read. */
+export async function openRemoteProviders(options: RemoteProvidersOptions = {}): Promise<RemoteProviders> {
+  const hub = new Hub(options, (await options.known?.load()) ?? []);
   return {
-    service: ProviderService,
-    implementation: { connect: (requests, context) => hub.connect(requests, context) },
-    scope: "providers:connect",
-    maxRequestBytes: MAX_REQUEST_BYTES,
-    maxResponseBytes: MAX_RESPONSE_BYTES,
-    outlivesDrain: true,
+    known: (own) => hub.known(own),
+    serve(runtime) {
+      hub.join(runtime);
+      return {
+        service: ProviderService,
+        implementation: { connect: (requests, context) => hub.connect(requests, context) },
+        scope: "providers:connect",
+        maxRequestBytes: MAX_REQUEST_BYTES,
+        maxResponseBytes: MAX_RESPONSE_BYTES,
+        outlivesDrain: true,
+      };
+    },
   };
 }
 
@@ -81,14 +99,26 @@ class Hub {
   readonly #heartbeatMs: number;
   readonly #graceMs: number;
   readonly #providers = new Map<string, RemoteProvider>();
+  /** When each provider has joined the runtime. */
   readonly #joined = new Map<string, Promise<void>>();
+  #runtime: Pick<Runtime, "addProvider" | "listProviders"> | undefined;
 
-  constructor(options: RemoteProvidersOptions) {
+  constructor(options: RemoteProvidersOptions, known: readonly ProviderManifest[]) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#log = options.log ?? SILENT;
     this.#heartbeatMs = options.heartbeatMs ?? 10_000;
-    this.#graceMs = options.graceMs ?? options.runtime.limits.remoteGraceMs;
+    this.#graceMs = options.graceMs ?? 30_000;
+    for (const manifest of known) this.#add(manifest, Promise.resolve());
+  }
+
+  known(own: readonly Provider[]): readonly Provider[] {
+    for (const { manifest } of own) this.#providers.delete(manifest.id);
+    return [...this.#providers.values()];
+  }
+
+  join(runtime: Pick<Runtime, "addProvider" | "listProviders">): void {
+    this.#runtime = runtime;
   }
 
   async *connect(requests: AsyncIterable<ConnectRequest>, context: HandlerContext): AsyncGenerator<ConnectResponse> {
@@ -169,29 +199,48 @@ class Hub {
   /** Returns the provider that an instance belongs to; the first instance makes it join the runtime. */
   async #provider(manifest: ProviderManifest): Promise<RemoteProvider> {
     const { id } = manifest;
-    const known = this.#providers.get(id);
-    if (known === undefined) {
-      this.#mustBeFree(id);
-      const { cancelTimeoutMs = 10_000, runtime } = this.#options;
-      const provider = new RemoteProvider(manifest, {
-        clock: this.#clock,
-        graceMs: this.#graceMs,
-        heartbeatMs: this.#heartbeatMs,
-        cancelTimeoutMs,
-        protocolVersion: PROTOCOL_VERSION,
-      });
-      this.#providers.set(id, provider);
-      this.#joined.set(id, runtime.addProvider(provider));
+    let provider = this.#providers.get(id);
+    if (provider === undefined) {
+      const joined = Promise.withResolvers<void>();
+      const runtime = this.#mustBeFree(id);
+      provider = this.#add(manifest, joined.promise);
+      joined.resolve(runtime.addProvider(provider));
     }
     await this.#joined.get(id);
-    return this.#providers.get(id) as RemoteProvider;
+    return provider;
   }
 
-  #mustBeFree(id: string): void {
-    const taken = this.#options.runtime.listProviders().some(({ manifest }) => manifest?.id === id);
+  #add(manifest: ProviderManifest, joined: Promise<void>): RemoteProvider {
+    const { cancelTimeoutMs = 10_000 } = this.#options;
+    const provider = new RemoteProvider(manifest, {
+      clock: this.#clock,
+      graceMs: this.#graceMs,
+      heartbeatMs: this.#heartbeatMs,
+      cancelTimeoutMs,
+      protocolVersion: PROTOCOL_VERSION,
+      onManifest: () => this.#keep(),
+    });
+    this.#providers.set(manifest.id, provider);
+    this.#joined.set(manifest.id, joined);
+    return provider;
+  }
+
+  /** A manifest is new: keeps all there are. */
+  #keep(): void {
+    const manifests = Array.from(this.#providers.values(), ({ manifest }) => manifest);
+    this.#options.known?.save(manifests).catch((error: unknown) => {
+      this.#log.warn({ error: String(error) }, "the providers that dialled in were not kept");
+    });
+  }
+
+  /** Fails where the runtime has a provider of that ID itself; returns the runtime. */
+  #mustBeFree(id: string): Pick<Runtime, "addProvider"> {
+    const runtime = this.#runtime;
+    if (runtime === undefined) throw new TypeError("no runtime is open");
+    const taken = runtime.listProviders().some(({ manifest }) => manifest?.id === id);
     if (taken)
       throw invalid("manifest.id", `the runtime has a provider ${JSON.stringify(id)} of its own: choose another id`);
-    if (this.#providers.size < MAX_PROVIDERS) return;
+    if (this.#providers.size < MAX_PROVIDERS) return runtime;
     throw new HarnessError(ErrorReason.QUOTA_EXCEEDED, `there are ${MAX_PROVIDERS} providers already`, {
       max_providers: String(MAX_PROVIDERS),
     });

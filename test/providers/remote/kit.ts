@@ -2,19 +2,25 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterEach } from "vitest";
 import type { StartExecutionRequestSchema } from "../../../gen/ts/harnessruntime/v1/execution_commands_pb.js";
 import type { Execution } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
-import { ProviderManifestSchema, type SupportLevel, Topology } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
+import {
+  type ProviderManifest,
+  ProviderManifestSchema,
+  type SupportLevel,
+  Topology,
+} from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
 import type { Clock } from "../../../src/core/clock.js";
-import type { ProviderContext, TurnOutcome } from "../../../src/core/provider.js";
+import type { Provider, ProviderContext, TurnOutcome } from "../../../src/core/provider.js";
 import {
   type ConnectOptions,
   connectProvider,
   type ProviderConnection,
 } from "../../../src/provider/connect-provider.js";
 import { defineProvider, type ProviderDefinition } from "../../../src/provider/define-provider.js";
+import type { KnownManifests } from "../../../src/providers/remote/known-manifests.js";
 import {
-  type RemoteProviders,
+  openRemoteProviders,
+  type RemoteProviderService,
   type RemoteProvidersOptions,
-  remoteProviders,
 } from "../../../src/providers/remote/remote-providers.js";
 import { Kit, type KitOptions, manifest } from "../../core/kit.js";
 import { until } from "../../support/processes.js";
@@ -49,7 +55,9 @@ export class RemoteKit {
   readonly kit: Kit;
   readonly #options: Partial<RemoteProvidersOptions>;
   readonly #connections: ProviderConnection[] = [];
-  service!: RemoteProviders;
+  readonly #known = inMemory();
+  #reopened = Promise.withResolvers<"reopened">();
+  service!: RemoteProviderService;
   wire!: Wire;
 
   constructor(options: KitOptions = {}, remote: Partial<RemoteProvidersOptions> = {}) {
@@ -58,8 +66,7 @@ export class RemoteKit {
   }
 
   async open(): Promise<void> {
-    await this.kit.open();
-    this.#serve();
+    await this.#serve((providers) => this.kit.open({ providers }));
     this.wire = new Wire(this.service);
   }
 
@@ -67,21 +74,31 @@ export class RemoteKit {
   async crash(): Promise<void> {
     this.wire.isDown = true;
     this.wire.cut();
-    await this.kit.crash();
-    this.#serve();
+    await this.#serve((providers) => this.kit.crash({ providers }));
     this.wire.serve(this.service);
     this.wire.isDown = false;
+    this.#reopened.resolve("reopened");
+    this.#reopened = Promise.withResolvers();
   }
 
-  #serve(): void {
-    const { clock, runtime } = this.kit;
-    this.service = remoteProviders({
-      runtime,
-      clock,
+  /** Calls, and calls again where a kill of the runtime met the call: then it is never answered. */
+  async again<T>(call: () => Promise<T>): Promise<T> {
+    for (;;) {
+      const answer = await Promise.race([call().then((value) => ({ value })), this.#reopened.promise]);
+      if (answer !== "reopened") return answer.value;
+    }
+  }
+
+  async #serve(open: (providers: readonly Provider[]) => Promise<void>): Promise<void> {
+    const remote = await openRemoteProviders({
+      clock: this.kit.clock,
+      known: this.#known,
       graceMs: GRACE_MS,
       heartbeatMs: HEARTBEAT_MS,
       ...this.#options,
     });
+    await open(remote.known([]));
+    this.service = remote.serve(this.kit.runtime);
   }
 
   /** Connects a provider; its waits between tries are short, so that time need not be moved for them. */
@@ -130,6 +147,17 @@ export class RemoteKit {
     await Promise.all(this.#connections.map((connection) => connection.close()));
     await this.kit.close();
   }
+}
+
+/** Outlives a kill of the runtime. */
+function inMemory(): KnownManifests {
+  let kept: readonly ProviderManifest[] = [];
+  return {
+    load: async () => kept,
+    async save(manifests) {
+      kept = manifests;
+    },
+  };
 }
 
 /** Lets what is due now run without that a test moves the time. */

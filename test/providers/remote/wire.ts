@@ -8,7 +8,7 @@ import {
 } from "../../../gen/ts/harnessruntime/provider/v1/provider_service_pb.js";
 import { HarnessError } from "../../../src/core/errors.js";
 import type { Dial } from "../../../src/provider/session.js";
-import type { RemoteProviders } from "../../../src/providers/remote/remote-providers.js";
+import type { RemoteProviderService } from "../../../src/providers/remote/remote-providers.js";
 import { fromHarnessError } from "../../../src/server/errors.js";
 
 /** One direction of a stream. */
@@ -66,14 +66,14 @@ interface Stream {
 /** Streams between providers and a runtime in one process, which a test cuts as it likes. Messages cross it encoded. */
 export class Wire {
   readonly #streams = new Set<Stream>();
-  #connect: RemoteProviders["implementation"]["connect"];
+  #connect: RemoteProviderService["implementation"]["connect"];
   /** Whether new streams are refused. */
   isDown = false;
   /** Sees each message to the runtime; what it answers false to is lost. */
   onUp: (message: ConnectRequest["message"]) => boolean = () => true;
   onDown: (message: ConnectResponse["message"]) => boolean = () => true;
 
-  constructor({ implementation }: Pick<RemoteProviders, "implementation">) {
+  constructor({ implementation }: Pick<RemoteProviderService, "implementation">) {
     this.#connect = implementation.connect;
   }
 
@@ -83,7 +83,7 @@ export class Wire {
   }
 
   /** Another runtime listens from now on; the streams to the last one are cut. */
-  serve({ implementation }: Pick<RemoteProviders, "implementation">): void {
+  serve({ implementation }: Pick<RemoteProviderService, "implementation">): void {
     this.#connect = implementation.connect;
     this.cut();
   }
