@@ -11,7 +11,14 @@ import type { FinishReason, ModelCallOptions, ModelProvider, ModelResponse, Stre
 import { extrasOf, type ProviderOptions, toModelMessages } from "./ai-messages.js";
 
 /** Any model of the AI SDK, as an object of its provider: `createOpenAICompatible(…)("model")`, `anthropic("…")`, `google("…")`, … */
-export type AiLanguageModel = Exclude<LanguageModel, string>;
+export interface AiLanguageModel {
+  readonly specificationVersion: "v2" | "v3" | "v4";
+  readonly provider: string;
+  readonly modelId: string;
+  // The rest is between the model and the SDK. Spelled out here, because the SDK's own declarations pass no strict check.
+  doGenerate(options: never): PromiseLike<unknown>;
+  doStream(options: never): PromiseLike<unknown>;
+}
 
 export interface AiModelOptions {
   /** How often a call that failed for want of the network or with 429 or 5xx is tried again. Default 2. */
@@ -25,7 +32,7 @@ export interface AiModelOptions {
 export function aiModel(model: AiLanguageModel, { maxRetries = 2 }: AiModelOptions = {}): ModelProvider {
   const settings = (sdk: Sdk, messages: Parameters<ModelProvider["generate"]>[0], options: ModelCallOptions) => ({
     ...toSettings(sdk, options),
-    model,
+    model: model as LanguageModel,
     maxRetries,
     messages: toModelMessages(messages),
     allowSystemInMessages: true,
