@@ -9,5 +9,6 @@ cd "$CI_TMP/user"
 npm install --no-audit --no-fund --ignore-scripts --save "$CI_TMP/harness-runtime.tgz" @types/node@24.10.1
 node entries.mjs >entries.ts
 "$tsc" -p tsconfig.json
+[ -f node_modules/harness-runtime/dist/console/index.html ] || { echo "the package has no console"; exit 1; }
 PATH=$CI_PATH npx harness --version
 node main.js

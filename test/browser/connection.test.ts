@@ -190,6 +190,33 @@ describe("an error", () => {
   });
 });
 
+test("a log whose beginning is no longer kept is shown from where it is", async () => {
+  const kept = 40;
+  const { at, tab } = await open({
+    wrap: (runtime) =>
+      new Proxy(runtime, {
+        get(target, name) {
+          if (name !== "watchEvents") return bound(target, name);
+          return async (...[caller, options]: Parameters<Runtime["watchEvents"]>) => {
+            if (options.afterSequence >= kept - 1) return await target.watchEvents(caller, options);
+            throw new HarnessError(ErrorReason.CURSOR_EXPIRED, "trimmed", { first_sequence: String(kept) });
+          };
+        },
+      }),
+  });
+  const { execution } = await at.client.executions.startExecution({
+    providerId: "scripted",
+    input: { text: "Trimmed" },
+    config: { steps: [{ flood: { count: 60, bytes: 10 } }, { text: "the end" }] },
+  });
+  const { page } = tab;
+  await page.goto(`${at.url}/#/executions/${execution?.id}?tab=events&sequence=45`);
+  await page.getByRole("region", { name: "Event 45" }).waitFor();
+  await page.getByText("kept from 40 on").waitFor();
+  expect((await shownSequences(page))[0]).toBe(kept);
+  await tab.context.close();
+});
+
 describe("streams", () => {
   test("of a hidden tab are closed, and opened again after the last event when it is seen again", async () => {
     const watchers = counting();

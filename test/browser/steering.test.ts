@@ -1,7 +1,11 @@
+import { create } from "@bufbuild/protobuf";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
-import { openBrowser, openTab } from "./support/browser.js";
+import { PlanEntryState } from "../../gen/ts/harnessruntime/v1/output_events_pb.js";
+import { ProviderManifestSchema, SupportLevel, Topology } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
+import type { Provider } from "../../src/core/provider.js";
+import { eventually, openBrowser, openTab } from "./support/browser.js";
 import { startScript, untilState } from "./support/scripts.js";
 import { openSite, type Site } from "./support/site.js";
 
@@ -58,6 +62,20 @@ describe("a running execution", () => {
     await context.close();
   });
 
+  test("gives back an input that nobody has taken yet", async () => {
+    const id = await startScript(site, "Begin", [{ await_steer: true }]);
+    await untilState(site, id, RUNNING);
+    const { page, context } = await openTab(browser);
+    await page.goto(`${site.url}/#/executions/${id}`);
+    await page.getByRole("button", { name: "Follow up" }).click();
+    await page.getByRole("textbox", { name: "Follow up this execution" }).fill("on second thought");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Withdraw" }).click();
+    await page.locator(".row-input", { hasText: "on second thought" }).getByText("withdrawn").waitFor();
+    await page.getByRole("button", { name: "Withdraw" }).waitFor({ state: "detached" });
+    await context.close();
+  });
+
   test("is cancelled with `c`, a reason and a word of confirmation", async () => {
     const id = await startScript(site, "Begin", [{ sleep_ms: 600_000 }]);
     await untilState(site, id, RUNNING);
@@ -99,6 +117,44 @@ describe("a running execution", () => {
     );
     await context.close();
   });
+});
+
+test("a tool call and a plan are seen to go on, in their place", async () => {
+  const slow: Provider = {
+    manifest: create(ProviderManifestSchema, {
+      id: "slow",
+      version: "1",
+      topologies: [Topology.EMBEDDED],
+      capabilities: { "input.steer": SupportLevel.NATIVE },
+    }),
+    async run(context) {
+      const plan = (state: PlanEntryState) =>
+        context.emit({ case: "planUpdated", value: { entries: [{ content: "Look around", state }] } });
+      await plan(PlanEntryState.IN_PROGRESS);
+      await context.emit({ case: "toolCallStarted", value: { toolCallId: "1", name: "look" } });
+      for await (const _ of context.steers()) break;
+      await context.emit({ case: "toolCallCompleted", value: { toolCallId: "1", error: "it is dark" } });
+      await plan(PlanEntryState.COMPLETED);
+      return { status: "succeeded" };
+    },
+  };
+  const own = await openSite({ providers: [slow] });
+  try {
+    const { execution } = await own.client.executions.startExecution({ providerId: "slow", input: { text: "Look" } });
+    const { page, context } = await openTab(browser);
+    await page.goto(`${own.url}/#/executions/${execution?.id}`);
+    const timeline = page.getByRole("region", { name: "Timeline" });
+    await timeline.getByRole("button", { name: /^look\s*running/ }).waitFor();
+    await timeline.locator(".step-in_progress").waitFor();
+    await page.getByRole("textbox", { name: "Steer this execution" }).fill("go on");
+    await page.keyboard.press("Enter");
+    await timeline.getByRole("button", { name: /^look\s*failed/ }).waitFor();
+    await timeline.getByText("it is dark").waitFor();
+    await timeline.locator(".step-completed").waitFor();
+    await context.close();
+  } finally {
+    await own.close();
+  }
 });
 
 describe("the start form", () => {
@@ -162,6 +218,42 @@ describe("the list of executions", () => {
     expect(page.url()).toContain("state=cancelled&provider=scripted&labels=team%3Dlive");
     await context.close();
   });
+});
+
+describe("of more executions than are watched whole", () => {
+  const TOTAL = 1_150;
+
+  test("the newest are there at once, the others as one scrolls, and what happens is still seen", async () => {
+    const many = await openSite();
+    try {
+      for (let started = 0; started < TOTAL; started += 50) {
+        await Promise.all(Array.from({ length: 50 }, (_, index) => startScript(many, `Number ${started + index}`, [])));
+      }
+      const { page, context } = await openTab(browser);
+      const pages: string[] = [];
+      page.on("request", (request) => {
+        if (request.url().endsWith("/ListExecutions")) pages.push(request.url());
+      });
+      await page.goto(many.url);
+      await page.getByText("Number 1149", { exact: true }).first().waitFor();
+      const id = await startScript(many, "The last", [{ await_steer: true }]);
+      const row = page.getByRole("link", { name: /The last/ });
+      await row.getByText("Running").waitFor();
+      await many.client.executions.cancelExecution({ executionId: id });
+      await row.getByText("Cancelled").waitFor();
+      const list = page.getByRole("region", { name: "Executions" });
+      await eventually(async () => {
+        await list.evaluate((element) => {
+          element.scrollTop = element.scrollHeight;
+        });
+        expect(await page.getByText("Number 0", { exact: true }).count()).toBeGreaterThan(0);
+      });
+      expect(pages.length).toBeGreaterThan(10);
+      await context.close();
+    } finally {
+      await many.close();
+    }
+  }, 60_000);
 });
 
 describe("the keyboard", () => {

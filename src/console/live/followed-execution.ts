@@ -1,8 +1,10 @@
 import { batch, type ReadonlySignal, signal } from "@preact/signals";
+import { ErrorReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
 import type { Event } from "../../../gen/ts/harnessruntime/v1/event_pb.js";
 import type { WatchEventsResponse } from "../../../gen/ts/harnessruntime/v1/event_stream_pb.js";
 import { type Execution, ExecutionState } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { type Cursor, isTerminal, nextStep } from "../../client/cursor.js";
+import { toRpcError } from "../../client/errors.js";
 import { client } from "../session.js";
 import { createTimeline, type Timeline } from "../timeline/timeline.js";
 import { createEventIntake } from "./event-intake.js";
@@ -15,8 +17,10 @@ export interface FollowedExecution extends Live {
   readonly execution: ReadonlySignal<Execution | undefined>;
   /** The state at the log's head. */
   readonly state: ReadonlySignal<ExecutionState>;
-  /** Every event that was shown, in order: the event with sequence n is at n - 1. Grows; {@link shownSequence} tells. */
+  /** Every event that was shown, in order and with no gap. Grows; {@link shownSequence} tells. */
   readonly events: readonly Event[];
+  /** The first sequence that the server still has: 1, unless the beginning of the log was trimmed. */
+  readonly firstSequence: ReadonlySignal<number>;
   readonly shownSequence: ReadonlySignal<number>;
   /** The log's head: how much there is. */
   readonly headSequence: ReadonlySignal<number>;
@@ -35,6 +39,7 @@ export function followExecution(executionId: string): FollowedExecution {
   const execution = signal<Execution | undefined>(undefined);
   const state = signal(ExecutionState.UNSPECIFIED);
   const events: Event[] = [];
+  const firstSequence = signal(1);
   const shownSequence = signal(0);
   const headSequence = signal(0);
   const timeline = createTimeline();
@@ -53,7 +58,7 @@ export function followExecution(executionId: string): FollowedExecution {
     batch(() => {
       for (const event of slice) events.push(event);
       timeline.take(slice);
-      shownSequence.value = events.length;
+      shownSequence.value = slice.at(-1)?.sequence ?? shownSequence.peek();
     });
     if (slice.some(changesMore)) reader.read();
   });
@@ -70,7 +75,23 @@ export function followExecution(executionId: string): FollowedExecution {
     if (step.ended) reader.read();
     return step.ended;
   };
+  /** Goes to the first event there is, where those before it are no longer kept. */
+  const skipTrimmed = (error: unknown): void => {
+    const { reason, metadata } = toRpcError(error);
+    const first = Number(metadata["first_sequence"]);
+    if (reason !== ErrorReason.CURSOR_EXPIRED || events.length > 0 || !(first > cursor.afterSequence + 1)) throw error;
+    firstSequence.value = first;
+    cursor = { ...cursor, afterSequence: first - 1 };
+  };
   const readFrames = async (follow: boolean, signal: AbortSignal, heard: () => void): Promise<boolean> => {
+    try {
+      return await readFramesOnce(follow, signal, heard);
+    } catch (error) {
+      skipTrimmed(error);
+      return await readFramesOnce(follow, signal, heard);
+    }
+  };
+  const readFramesOnce = async (follow: boolean, signal: AbortSignal, heard: () => void): Promise<boolean> => {
     const { afterSequence } = cursor;
     const request = { executionId, afterSequence, follow, maxBatch: MAX_BATCH };
     for await (const frame of client.executions.watchEvents(request, { signal })) {
@@ -92,6 +113,7 @@ export function followExecution(executionId: string): FollowedExecution {
     execution,
     state,
     events,
+    firstSequence,
     shownSequence,
     headSequence,
     timeline,

@@ -25,6 +25,9 @@ export function LinkBanner({ live, lost }: { readonly live: Live; readonly lost?
     <div class="banner bad" role="alert">
       <Icon name="cross" />
       <span dir="auto">{errorText(link.error)}</span>
+      <button type="button" onClick={() => location.reload()}>
+        Load again
+      </button>
     </div>
   );
 }

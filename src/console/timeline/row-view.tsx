@@ -3,11 +3,22 @@ import { InputMode } from "../../../gen/ts/harnessruntime/v1/input_pb.js";
 import type { FollowedExecution } from "../live/followed-execution.js";
 import { ArtifactLine } from "../parts/artifact-line.js";
 import { Icon, type IconName } from "../parts/icon.js";
+import { notifyError } from "../parts/notices.js";
 import { PlanEntries } from "../parts/plan-entries.js";
 import { executionHref } from "../route.js";
 import { sentText } from "../sent-inputs.js";
+import { client } from "../session.js";
 import { actionStateName, dropReasonText, inputModeText } from "../words/names.js";
-import type { ActionRow, InputRow, NoteRow, TextRow, TimelineRow, TurnRow } from "./row.js";
+import {
+  type ActionRow,
+  type InputRow,
+  type NoteRow,
+  type PlanRow,
+  readRow,
+  type TextRow,
+  type TimelineRow,
+  type TurnRow,
+} from "./row.js";
 import { ToolRowView } from "./tool-row-view.js";
 
 export interface TimelineRowProps<Row extends TimelineRow = TimelineRow> {
@@ -17,8 +28,6 @@ export interface TimelineRowProps<Row extends TimelineRow = TimelineRow> {
 
 /** One row of a timeline. Only it is drawn anew when it changes. */
 export function TimelineRowView({ row, followed }: TimelineRowProps) {
-  // Read so that a change of the row is seen.
-  void row.revision.value;
   const superseded = followed.timeline.supersededTurns.value.has(row.turn) && row.kind !== "turn";
   const continues = (row.kind === "text" || row.kind === "reasoning") && row.continues;
   return (
@@ -44,7 +53,7 @@ function Body({ row, followed }: TimelineRowProps) {
     case "tool":
       return <ToolRowView row={row} />;
     case "plan":
-      return <PlanEntries entries={row.entries} />;
+      return <PlanBody row={row} />;
     case "action":
       return <ActionBody row={row} />;
     case "input":
@@ -59,17 +68,23 @@ function Body({ row, followed }: TimelineRowProps) {
 }
 
 function TextBody({ row }: { readonly row: TextRow }) {
+  const { kind, continues, text } = readRow(row);
   return (
     <>
-      {row.kind === "reasoning" && !row.continues ? <span class="kicker">Reasoning</span> : null}
+      {kind === "reasoning" && !continues ? <span class="kicker">Reasoning</span> : null}
       <p class="prose" dir="auto">
-        {row.text}
+        {text}
       </p>
     </>
   );
 }
 
-function ActionBody({ row: { action, state, outcome } }: { readonly row: ActionRow }) {
+function PlanBody({ row }: { readonly row: PlanRow }) {
+  return <PlanEntries entries={readRow(row).entries} />;
+}
+
+function ActionBody({ row }: { readonly row: ActionRow }) {
+  const { action, state, outcome } = readRow(row);
   const pending = state === ActionState.PENDING;
   return (
     <>
@@ -93,27 +108,46 @@ function outcomeClass(outcome: string, state: ActionState): string {
 }
 
 function InputBody({ row, followed }: { readonly row: InputRow; readonly followed: FollowedExecution }) {
-  const first = row.mode === InputMode.UNSPECIFIED;
-  const text = first ? (followed.execution.value?.input?.text ?? "") : sentText(row.inputId);
-  const state = row.state === "dropped" ? dropReasonText(row.dropReason) : row.state === "waiting" ? "waiting" : "";
+  const { inputId, mode, state, dropReason } = readRow(row);
+  const first = mode === InputMode.UNSPECIFIED;
+  const text = first ? (followed.execution.value?.input?.text ?? "") : sentText(inputId);
   return (
     <>
       <span class="figure">
         <Icon name="user" />
       </span>
       <div class="said">
-        {first ? null : <span class="kicker">{inputModeText(row.mode)}</span>}
-        {text === "" ? (
-          first ? null : (
-            <span class="hint">Its text is kept by whoever sent it; the log has its digest.</span>
-          )
+        {first ? null : <span class="kicker">{inputModeText(mode)}</span>}
+        {text === "" && !first ? (
+          <span class="hint">Its text is kept by whoever sent it; the log has its digest.</span>
         ) : (
           <p class="prose" dir="auto">
             {text}
           </p>
         )}
-        {state === "" ? null : <span class="outcome">{state}</span>}
+        {state === "dropped" ? <span class="outcome">{dropReasonText(dropReason)}</span> : null}
+        {state === "waiting" ? <Waiting inputId={inputId} followed={followed} /> : null}
       </div>
+    </>
+  );
+}
+
+/** An input that nobody has taken yet can be taken back. */
+function Waiting({ inputId, followed }: { readonly inputId: string; readonly followed: FollowedExecution }) {
+  const withdraw = async (): Promise<void> => {
+    try {
+      const { executionId } = followed;
+      followed.take((await client.executions.withdrawInput({ executionId, inputId })).execution);
+    } catch (error) {
+      notifyError(error);
+    }
+  };
+  return (
+    <>
+      <span class="outcome">waiting</span>
+      <button type="button" class="quiet withdraw" onClick={() => void withdraw()}>
+        Withdraw
+      </button>
     </>
   );
 }

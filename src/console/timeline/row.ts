@@ -94,6 +94,12 @@ export function rowBase({ sequence, time, turn }: Event): RowBase {
   return { sequence, time, turn, revision: signal(0) };
 }
 
+/** A row, read by a component that is drawn again whenever the row changes: the object itself stays the same. */
+export function readRow<Row extends TimelineRow>(row: Row): Row {
+  void row.revision.value;
+  return row;
+}
+
 /** Tells who shows a row that it changed. */
 export function touch(row: TimelineRow): void {
   row.revision.value++;

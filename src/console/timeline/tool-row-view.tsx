@@ -3,7 +3,7 @@ import { useId } from "preact/hooks";
 import { Icon, type IconName } from "../parts/icon.js";
 import { JsonView } from "../parts/json-view.js";
 import { shortJson } from "../words/json.js";
-import type { ToolRow } from "./row.js";
+import { readRow, type ToolRow } from "./row.js";
 
 const FIGURES: Readonly<Record<ToolRow["state"], IconName | undefined>> = {
   running: undefined,
@@ -15,7 +15,7 @@ const FIGURES: Readonly<Record<ToolRow["state"], IconName | undefined>> = {
 /** A tool call: its name and its arguments in a line, its input and output on demand. */
 export function ToolRowView({ row }: { readonly row: ToolRow }) {
   const bodyId = useId();
-  const { name, toolKind, title, input, output, state, error, open } = row;
+  const { name, toolKind, title, input, output, state, error, open } = readRow(row);
   const figure = FIGURES[state];
   const toggle = (): void => {
     open.value = !open.value;

@@ -49,7 +49,7 @@ export function EventsTab({ followed, sequence }: { readonly followed: FollowedE
     chosen.value = wanted;
     return group.value === "all" ? wanted - 1 : rows.events.findIndex((event) => event.sequence >= wanted);
   });
-  const event = events[chosen.value - 1];
+  const event = events[chosen.value - followed.firstSequence.value];
   const render = useCallback((row: Event) => <EventRow event={row} first={events[0]} chosen={chosen} />, [events]);
   return (
     <div class={`events ${event === undefined ? "" : "with-event"}`}>
@@ -93,14 +93,15 @@ function useFiltered(
     const shown = followed.shownSequence.value;
     if (kept.current.group !== group) kept.current = { group, events: [], seen: 0 };
     const { events } = kept.current;
-    for (; kept.current.seen < shown; kept.current.seen++) {
+    for (; shown > 0 && kept.current.seen < followed.events.length; kept.current.seen++) {
       const event = followed.events[kept.current.seen];
       if (event !== undefined && eventTypeOf(event).startsWith(`${group}.`)) events.push(event);
     }
     return { events, length: events.length };
   });
   const shown = followed.shownSequence.value;
-  return group === "all" ? { events: followed.events, length: shown } : filtered.value;
+  const all = { events: followed.events, length: shown === 0 ? 0 : shown - followed.firstSequence.value + 1 };
+  return group === "all" ? all : filtered.value;
 }
 
 interface EventRowProps {

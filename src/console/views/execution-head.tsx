@@ -10,7 +10,7 @@ import { StateBadge } from "../parts/state-badge.js";
 import { Elapsed } from "../parts/times.js";
 import { EXECUTION_TABS, type ExecutionTab, executionHref, hrefOf, NO_FILTER } from "../route.js";
 import { oneLine } from "../words/json.js";
-import { count } from "../words/quantity.js";
+import { count, plural } from "../words/quantity.js";
 import { canCancel } from "./cancel.js";
 
 const TAB_NAMES: Readonly<Record<ExecutionTab, string>> = {
@@ -78,9 +78,11 @@ export function ExecutionHead({ followed, tab, onCancel, onShow }: ExecutionHead
 function Progress({ followed }: { readonly followed: FollowedExecution }) {
   const shown = followed.shownSequence.value;
   const head = followed.headSequence.value;
+  const first = followed.firstSequence.value;
   return (
     <span class="progress" data-shown={shown} data-head={head}>
-      {shown < head ? `${count(shown)} of ${count(head)} events` : `${count(head)} ${head === 1 ? "event" : "events"}`}
+      {shown < head ? `${count(shown)} of ${plural(head, "event")}` : plural(head, "event")}
+      {first > 1 ? `, kept from ${count(first)} on` : ""}
     </span>
   );
 }
