@@ -37,6 +37,8 @@ export interface Provider {
   close?(): Promise<void>;
   /** What is wrong with a request's config beyond the manifest's `config_schema`; paths are relative to the config. */
   checkConfig?(config: JsonObject): readonly FieldViolation[];
+  /** Refuses an execution that could only fail, such as one that asks for more than the host grants, by throwing a HarnessError; nothing is made then. */
+  checkStart?(execution: Execution): void;
 
   /** Begins native work, such as a process, in state STARTING; once per attempt, before the first {@link Provider.run}. */
   start?(context: ProviderContext): Promise<void>;

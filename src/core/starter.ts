@@ -154,6 +154,7 @@ export class Starter {
       request,
       nowMs,
     });
+    provider.checkStart?.(execution);
     const queued = { providerId: manifest.id, requestDigest: digest };
     const { fold, events } = record(emptyFold(execution), [{ case: "runQueued", value: queued }], nowMs);
     const key = { tenantId: caller.tenantId, executionId };

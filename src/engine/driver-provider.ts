@@ -80,6 +80,9 @@ export function engineProvider(config: EngineConfig, options: EngineProviderOpti
         );
       }
     },
+    checkStart: (execution) => {
+      toRunIdentity(execution, config, options.local(execution.id));
+    },
     run: async (context): Promise<TurnOutcome> => {
       const run = runOf(context);
       const outcome = await Promise.race([runTurn(run, context), run.abandoned]);

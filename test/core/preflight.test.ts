@@ -6,6 +6,7 @@ import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { ListExecutionsRequestSchema } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
 import { ConflictPolicy, RunMode } from "../../gen/ts/harnessruntime/v1/policy_pb.js";
 import { SupportLevel } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
+import { invalid } from "../../src/core/errors.js";
 import type { Provider } from "../../src/core/provider.js";
 import { aborted, CALLER, gate, type Kit, manifest, openKit, provider } from "./kit.js";
 
@@ -182,6 +183,24 @@ describe("preflight", () => {
   ])("%s needs its policy capability", async (_, request, capability) => {
     const kit = await openKit();
     await expect(kit.start(request)).rejects.toMatchObject({ metadata: { capabilities: capability } });
+  });
+
+  test("an execution that its provider says could only fail is refused, and nothing is made", async () => {
+    const kit = await openKit({
+      providers: [
+        provider(async () => undefined, {
+          checkStart({ input }) {
+            if (input?.text === "too much") throw invalid("grants.tool_ids", "more than the host grants");
+          },
+        }),
+      ],
+    });
+    await expect(kit.start({ input: { text: "too much" } })).rejects.toMatchObject({
+      reason: ErrorReason.VALIDATION_ERROR,
+      metadata: { field: "grants.tool_ids" },
+    });
+    expect(await countExecutions(kit)).toBe(0);
+    await kit.start();
   });
 
   test("a deadline in the past and a timeout that is not positive are VALIDATION_ERROR", async () => {

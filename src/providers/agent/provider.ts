@@ -1,3 +1,4 @@
+import type { Execution } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { type Clock, systemClock } from "../../core/clock.js";
 import type { Provider, ProviderContext, ProviderHost } from "../../core/provider.js";
 import { agentDriver } from "../../engine/agent/agent-driver.js";
@@ -82,6 +83,10 @@ class AgentProvider implements Provider {
   async close(): Promise<void> {
     this.#phase = { name: "closed" };
     this.#stopRetry?.();
+  }
+
+  checkStart(execution: Execution): void {
+    this.#ready().checkStart?.(execution);
   }
 
   async run(context: ProviderContext) {
