@@ -63,6 +63,8 @@ export class Turn implements ProviderContext {
   #over = false;
   #resumeState: Uint8Array | undefined;
   #wakeSteers: (() => void) | undefined;
+  /** Something changed since the steers were last looked at. */
+  #hinted = false;
 
   constructor(options: TurnOptions) {
     this.#options = options;
@@ -149,6 +151,7 @@ export class Turn implements ProviderContext {
       throw new ProtocolViolationError("steers need the capability input.steer, which the manifest does not have");
     });
     while (!this.#over && !this.signal.aborted) {
+      this.#hinted = false;
       const steer = await this.#takeSteer();
       if (steer === undefined) await this.#steerOrEnd();
       else yield steer;
@@ -168,6 +171,7 @@ export class Turn implements ProviderContext {
 
   /** Tells the provider's iterator of steers that there may be one. */
   follow(): void {
+    this.#hinted = true;
     this.#wakeSteers?.();
   }
 
@@ -197,7 +201,7 @@ export class Turn implements ProviderContext {
         this.#wakeSteers = undefined;
         resolve();
       };
-      if (this.#over || this.signal.aborted) this.#wakeSteers();
+      if (this.#over || this.signal.aborted || this.#hinted) this.#wakeSteers();
     });
   }
 
