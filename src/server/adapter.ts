@@ -102,6 +102,8 @@ async function serveCall(
   const fault = refusalOf(request, access) ?? (request.method === "GET" ? queryFault(universal.url) : undefined);
   contextValues.set(transportedKey, { response, fault });
   dropEndlessDeadline(universal.header);
+  // A proxy such as nginx would keep a stream's first frames back until they fill a buffer.
+  if (handler.method.methodKind !== "unary") response.setHeader("x-accel-buffering", "no");
   if (UNCOMPRESSED.has(handler.method)) {
     universal.header.set("grpc-accept-encoding", "identity");
     universal.header.set("connect-accept-encoding", "identity");

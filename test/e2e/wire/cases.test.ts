@@ -27,6 +27,6 @@ function clientsOf(language: string, worker: typeof go, protocols: readonly stri
 }
 
 testCases(() => [
-  ...clientsOf("Go", go, ["gRPC", "gRPC-Web", "Connect", "Connect, JSON", "Connect over HTTP/1.1"]),
+  ...clientsOf("Go", go, ["gRPC", "gRPC, grpc-go", "gRPC-Web", "Connect", "Connect, JSON", "Connect over HTTP/1.1"]),
   ...clientsOf("Python", python, ["gRPC", "gRPC, asyncio", "Connect over HTTP/1.1, JSON"]),
 ]);

@@ -13,6 +13,7 @@ import (
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connecthttp"
 	"connectrpc.com/connect/v2/connectproto"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -57,27 +58,67 @@ func cases(ctx context.Context, line []byte) (any, error) {
 	if err := json.Unmarshal(line, &q); err != nil {
 		return nil, err
 	}
-	options, ok := protocols[q.Protocol]
-	if !ok {
-		return nil, fmt.Errorf("unknown protocol %s", q.Protocol)
+	open, done, err := dial(q)
+	if err != nil {
+		return nil, err
 	}
-	httpClient := &http.Client{Transport: &http.Transport{Protocols: http2Only()}}
-	if q.Protocol == "Connect over HTTP/1.1" {
-		httpClient.Transport = &http.Transport{}
-	}
-	defer httpClient.CloseIdleConnections()
-	client := connect.NewClient(connecthttp.NewTransport(httpClient, q.URL, options...))
+	defer done()
 	outcomes := make([]*outcome, max(1, q.Parallel))
 	failures := make([]error, len(outcomes))
 	var calls sync.WaitGroup
 	for i := range outcomes {
-		calls.Go(func() { outcomes[i], failures[i] = call(ctx, client, q) })
+		calls.Go(func() { outcomes[i], failures[i] = call(ctx, open, q) })
 	}
 	calls.Wait()
 	return outcomes, errors.Join(failures...)
 }
 
-func call(ctx context.Context, client *connect.Client, q question) (*outcome, error) {
+// stream is one call of any library.
+type stream interface {
+	Send(message any) error
+	CloseSend() error
+	Receive(message any) error
+}
+
+// opener opens the stream of a method.
+type opener func(ctx context.Context, method protoreflect.MethodDescriptor, token string) (stream, error)
+
+// dial returns how to open streams, and what ends the connection.
+func dial(q question) (opener, func(), error) {
+	if q.Protocol == "gRPC, grpc-go" {
+		return dialGrpcGo(q.URL)
+	}
+	options, ok := protocols[q.Protocol]
+	if !ok {
+		return nil, nil, fmt.Errorf("unknown protocol %s", q.Protocol)
+	}
+	httpClient := &http.Client{Transport: &http.Transport{Protocols: http2Only()}}
+	if q.Protocol == "Connect over HTTP/1.1" {
+		httpClient.Transport = &http.Transport{}
+	}
+	client := connect.NewClient(connecthttp.NewTransport(httpClient, q.URL, options...))
+	open := func(ctx context.Context, method protoreflect.MethodDescriptor, token string) (stream, error) {
+		ctx, info := connect.NewClientContext(ctx)
+		if token != "" {
+			info.RequestHeader().Set("Authorization", "Bearer "+token)
+		}
+		kind := connect.StreamTypeUnary
+		if method.IsStreamingServer() {
+			kind = connect.StreamTypeServer
+		}
+		if method.IsStreamingClient() {
+			kind |= connect.StreamTypeClient
+		}
+		return client.CallClientStream(ctx, connect.Spec{StreamType: kind, Schema: method, Procedure: procedureOf(method)})
+	}
+	return open, httpClient.CloseIdleConnections, nil
+}
+
+func procedureOf(method protoreflect.MethodDescriptor) string {
+	return fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name())
+}
+
+func call(ctx context.Context, open opener, q question) (*outcome, error) {
 	name := protoreflect.FullName("harnessruntime.v1." + q.Service)
 	found, err := protoregistry.GlobalFiles.FindDescriptorByName(name)
 	if err != nil {
@@ -87,13 +128,12 @@ func call(ctx context.Context, client *connect.Client, q question) (*outcome, er
 	if method == nil {
 		return nil, fmt.Errorf("no method %s of %s", q.Method, q.Service)
 	}
-	ctx, info := connect.NewClientContext(ctx)
-	if q.Token != "" {
-		info.RequestHeader().Set("Authorization", "Bearer "+q.Token)
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := open(ctx, client, method, q.Requests)
+	stream, err := open(ctx, method, q.Token)
+	if err == nil {
+		err = sendAll(stream, method, q.Requests)
+	}
 	result := &outcome{Responses: []json.RawMessage{}, Bytes: []int{}}
 	for err == nil {
 		response := newMessage(method.Output())
@@ -117,30 +157,20 @@ func call(ctx context.Context, client *connect.Client, q question) (*outcome, er
 	return result, nil
 }
 
-// open sends the requests and closes the sending side.
-func open(ctx context.Context, client *connect.Client, method protoreflect.MethodDescriptor, requests []json.RawMessage) (connect.ClientStream, error) {
-	kind := connect.StreamTypeUnary
-	if method.IsStreamingServer() {
-		kind = connect.StreamTypeServer
-	}
-	if method.IsStreamingClient() {
-		kind |= connect.StreamTypeClient
-	}
-	procedure := fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name())
-	stream, err := client.CallClientStream(ctx, connect.Spec{StreamType: kind, Schema: method, Procedure: procedure})
+// sendAll sends the requests and closes the sending side. A stream that has ended says why when it is read.
+func sendAll(stream stream, method protoreflect.MethodDescriptor, requests []json.RawMessage) error {
 	for _, text := range requests {
 		request := newMessage(method.Input())
-		if malformed := protojson.Unmarshal(text, request); malformed != nil {
-			return nil, malformed
+		if err := protojson.Unmarshal(text, request); err != nil {
+			return err
 		}
-		if err == nil {
-			err = stream.Send(request)
+		if err := stream.Send(request); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
 		}
 	}
-	if err == nil || errors.Is(err, io.EOF) {
-		return stream, stream.CloseSend()
-	}
-	return stream, err
+	return stream.CloseSend()
 }
 
 func newMessage(descriptor protoreflect.MessageDescriptor) proto.Message {
@@ -152,6 +182,9 @@ func newMessage(descriptor protoreflect.MessageDescriptor) proto.Message {
 }
 
 func failureOf(err error) (*failure, error) {
+	if status, ok := status.FromError(err); ok {
+		return failureOfStatus(status)
+	}
 	result := &failure{Code: strings.ToUpper(connect.CodeOf(err).String()), Details: []map[string]any{}}
 	known, ok := errors.AsType[*connect.Error](err)
 	if !ok {
@@ -162,16 +195,23 @@ func failureOf(err error) (*failure, error) {
 		if err != nil {
 			return nil, err
 		}
-		text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(message)
-		if err != nil {
+		if err := result.add(detail.Type, message); err != nil {
 			return nil, err
 		}
-		fields := map[string]any{}
-		if err := json.Unmarshal(text, &fields); err != nil {
-			return nil, err
-		}
-		fields["type"] = detail.Type
-		result.Details = append(result.Details, fields)
 	}
 	return result, nil
+}
+
+func (f *failure) add(name string, message proto.Message) error {
+	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(message)
+	if err != nil {
+		return err
+	}
+	fields := map[string]any{}
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return err
+	}
+	fields["type"] = name
+	f.Details = append(f.Details, fields)
+	return nil
 }

@@ -13,7 +13,7 @@ END_OF_STREAM = 0b10
 
 def call(question: dict[str, Any], streaming: bool) -> dict[str, Any]:
     """Makes one call that has one request."""
-    connection = http.client.HTTPConnection(question["url"].removeprefix("http://"), timeout=60)
+    connection = http.client.HTTPConnection(question["url"].removeprefix("http://"), timeout=600)
     headers = {"content-type": "application/connect+json" if streaming else "application/json"}
     if question.get("token"):
         headers["authorization"] = f"Bearer {question['token']}"
