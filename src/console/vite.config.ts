@@ -8,6 +8,11 @@ export default defineConfig({
   publicDir: false,
   appType: "spa",
   clearScreen: false,
+  resolve: {
+    alias: {
+      "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js": resolve(import.meta.dirname, "no-validation.ts"),
+    },
+  },
   build: {
     outDir: resolve(import.meta.dirname, "../../dist/console"),
     emptyOutDir: true,

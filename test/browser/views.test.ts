@@ -92,6 +92,8 @@ describe.each([
   { look: "light", options: { colorScheme: "light" } },
   { look: "dark", options: { colorScheme: "dark" } },
   { look: "phone", options: { colorScheme: "light", viewport: { width: 390, height: 844 }, hasTouch: true } },
+  // As narrow as text that is enlarged four times makes a screen: nothing may need to be scrolled sideways.
+  { look: "enlarged", options: { colorScheme: "dark", viewport: { width: 320, height: 640 } } },
 ] as const)("in $look", ({ look, options }) => {
   let tab: Tab;
 
@@ -111,6 +113,7 @@ describe.each([
     await ready(page);
     await keepPicture(page, `${name.replaceAll(" ", "-")}-${look}`);
     expect(await findings(page)).toEqual([]);
+    expect(await page.title()).toMatch(/^(\(2\) )?.+ · Harness$/);
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
     expect(complaints).toEqual([]);
   });

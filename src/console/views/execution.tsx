@@ -10,7 +10,9 @@ import { ActionCard } from "../parts/action-card.js";
 import { approve, deny } from "../parts/answers.js";
 import { LinkBanner } from "../parts/link-state.js";
 import { notify } from "../parts/notices.js";
+import { useTitle } from "../parts/title.js";
 import { type ExecutionTab, goTo } from "../route.js";
+import { oneLine } from "../words/json.js";
 import { stateName } from "../words/names.js";
 import { count } from "../words/quantity.js";
 import { cancelExecution } from "./cancel.js";
@@ -38,6 +40,7 @@ export function ExecutionView({ id, tab, sequence }: ExecutionViewProps) {
   // The number of actions that wait is known to have changed.
   useEffect(() => void readPending(), [action?.id]);
   const show = (next: ExecutionTab, at = 0): void => goTo({ view: "execution", id, tab: next, sequence: at });
+  useTitle(`${stateName(followed.state.value).text}: ${oneLine(execution?.input?.text ?? "", 60) || id}`);
   const answer = (run: typeof approve) => (): void => {
     if (action !== undefined) void run(action, onAnswered);
   };

@@ -10,6 +10,7 @@ import { LinkBanner, LinkWord } from "../parts/link-state.js";
 import { notifyError } from "../parts/notices.js";
 import { StateBadge } from "../parts/state-badge.js";
 import { Ago, Elapsed } from "../parts/times.js";
+import { useTitle } from "../parts/title.js";
 import { type ExecutionFilter, executionHref, hrefOf, NO_FILTER } from "../route.js";
 import { oneLine } from "../words/json.js";
 import { failureName } from "../words/names.js";
@@ -21,6 +22,7 @@ const ROW_HEIGHT = 67;
 
 /** All executions that match a filter, as they change. */
 export function ExecutionsView({ filter }: { readonly filter: ExecutionFilter }) {
+  useTitle("Executions");
   const list = useOpen(() => watchExecutionList(filter), JSON.stringify(filter));
   const executions = list.executions.value;
   const cursor = useListCursor(executions.length, "execution");

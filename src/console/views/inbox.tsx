@@ -12,12 +12,14 @@ import { Icon } from "../parts/icon.js";
 import { LinkBanner, LinkWord } from "../parts/link-state.js";
 import { notify } from "../parts/notices.js";
 import { Ago } from "../parts/times.js";
+import { useTitle } from "../parts/title.js";
 import { executionHref, hrefOf } from "../route.js";
 import { actionStateName } from "../words/names.js";
 import { useOpen } from "./use-open.js";
 
 /** Every action that waits for somebody, over all executions; or those that are over. */
 export function InboxView({ closed }: { readonly closed: boolean }) {
+  useTitle("Inbox");
   const list = useOpen(closed ? readClosedActions : watchPendingActions, String(closed));
   return (
     <>

@@ -3,12 +3,14 @@ import { SupportLevel } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { providers } from "../live/server-state.js";
 import { JsonView } from "../parts/json-view.js";
 import { Ago } from "../parts/times.js";
+import { useTitle } from "../parts/title.js";
 import { hrefOf } from "../route.js";
 import { levelName, topologyName } from "../words/names.js";
 import { count } from "../words/quantity.js";
 
 /** Every provider with what it says it can do, and what was measured. */
 export function ProvidersView() {
+  useTitle("Providers");
   const all = providers.value;
   return (
     <>

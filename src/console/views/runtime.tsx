@@ -3,11 +3,13 @@ import { HealthCheckResponse_ServingStatus as ServingStatus } from "../../../gen
 import { description, serverHealth } from "../live/server-state.js";
 import { CopyButton } from "../parts/copy-button.js";
 import { nowMs } from "../parts/now.js";
+import { useTitle } from "../parts/title.js";
 import { baseUrl, forgetToken, health, tokenUsed } from "../session.js";
 import { bytes, count, durationText } from "../words/quantity.js";
 
 /** What the runtime says of itself: version, health and limits. */
 export function RuntimeView() {
+  useTitle("Runtime");
   const { name, version, protocolVersion, limits } = description.value ?? {};
   return (
     <>

@@ -12,6 +12,7 @@ import { grpcurl } from "../grpcurl.js";
 import { providers } from "../live/server-state.js";
 import { CopyButton } from "../parts/copy-button.js";
 import { notifyError } from "../parts/notices.js";
+import { useTitle } from "../parts/title.js";
 import { goTo } from "../route.js";
 import { client } from "../session.js";
 import { examplesOf } from "./examples.js";
@@ -24,6 +25,7 @@ export interface StartViewProps {
 
 /** Starts an execution: of which provider, with what input and what configuration. */
 export function StartView({ providerId, conversationId }: StartViewProps) {
+  useTitle("Start an execution");
   const all = providers.value;
   const provider =
     all?.find(({ manifest }) => manifest?.id === providerId) ?? all?.find(({ available }) => available) ?? all?.[0];

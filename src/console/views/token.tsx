@@ -1,9 +1,11 @@
 import { useState } from "preact/hooks";
 import { Icon } from "../parts/icon.js";
+import { useTitle } from "../parts/title.js";
 import { enterToken, tokenUsed } from "../session.js";
 
 /** Asks for the token that the server wants. */
 export function TokenView() {
+  useTitle("Token");
   const [text, setText] = useState("");
   const [keep, setKeep] = useState(false);
   return (
