@@ -162,7 +162,10 @@ function createFront({ tls: certificate, limits, log }: ListenerOptions, accept:
     },
     accept,
   );
-  server.on("tlsClientError", (error: Error) => log.debug({ error: error.message }, "TLS handshake failed"));
+  server.on("tlsClientError", (error: Error, socket: tls.TLSSocket) => {
+    log.debug({ error: error.message }, "TLS handshake failed");
+    socket.destroy();
+  });
   return server;
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ExecutionState } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
 import type { Scene } from "../suite.js";
-import { must, nextOf, refusal, start } from "../support/stage.js";
+import { must, nextOf, refusal, start, untilSynced } from "../support/stage.js";
 
 let groups = 0;
 
@@ -52,6 +52,29 @@ export function testLists(scene: () => Scene): void {
       expect(Buffer.compare(must(attachment).source.value as Uint8Array, data)).toBe(0);
       const { executions: listed } = await executions.listExecutions({ labels });
       expect(listed[0]?.input?.attachments).toMatchObject([{ name: "x.png", source: { case: undefined } }]);
+    });
+
+    test("W03 a page or a frame of large executions is at most 3 MiB, and the next page goes on", async () => {
+      const { clients } = scene();
+      const labels = { group: `l${process.pid}-${groups++}` };
+      const text = "x".repeat(900_000);
+      const ids: string[] = [];
+      for (let index = 0; index < 5; index++) {
+        const run = await start(clients, { steps: [] }, { input: { text }, labels });
+        await run.finish();
+        ids.unshift(run.id);
+      }
+      const listed: string[] = [];
+      let pageToken = "";
+      do {
+        const page = await clients.executions.listExecutions({ labels, pageSize: 1_000, pageToken });
+        expect(page.executions.length).toBeLessThanOrEqual(3);
+        listed.push(...page.executions.map(({ id }) => id));
+        pageToken = page.nextPageToken;
+      } while (pageToken !== "");
+      expect(listed).toEqual(ids);
+      const shown = await untilSynced(clients.executions.watchExecutions({ labels }));
+      expect(shown.flatMap(({ executions }) => executions.map(({ id }) => id))).toEqual(ids);
     });
 
     test("WatchExecutions shows what matches, then what becomes of it", async () => {
