@@ -193,6 +193,8 @@ export interface WatchBatch {
    * Watchers at the same cursor with the same filter share one object.
    */
   readonly bytes: Uint8Array;
+  /** The same in pieces, as they lie in memory: `bytes` joins them at its first use. None where there are no events. */
+  readonly parts: readonly Uint8Array[];
   /** The last sequence examined, shown or filtered out: the cursor to go on from. */
   readonly nextAfterSequence: number;
   readonly headSequence: number;

@@ -1,9 +1,10 @@
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import type { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
-import { type EventChunk, filterChunk, joinChunks, sliceChunk, splitChunk } from "./chunk.js";
+import { type EventChunk, filterChunk, sliceChunk, splitChunk } from "./chunk.js";
 import { HarnessError, notFound } from "./errors.js";
 import { isTerminal } from "./lifecycle.js";
 import { MAX_FRAME_BYTES } from "./limits.js";
+import { LogBatch } from "./log-batch.js";
 import type { WatchBatch, Watcher } from "./runtime.js";
 import type { ExecutionKey, Store } from "./store.js";
 import type { Tail } from "./tail.js";
@@ -25,12 +26,10 @@ export interface WatcherOptions {
 
 /** A part of the log and the head when it was read. */
 interface Range {
-  readonly chunk: EventChunk | undefined;
+  readonly chunks: readonly EventChunk[];
   readonly headSequence: number;
   readonly state: ExecutionState;
 }
-
-const NO_BYTES = new Uint8Array();
 
 /** A cursor over stored events: memory for the end of the log, the store for the rest. */
 export class LogWatcher implements Watcher {
@@ -109,7 +108,7 @@ export class LogWatcher implements Watcher {
       if (cursor >= tail.headSequence) return this.#atHead(tail);
       const batch = tail.share(`${cursor}|${this.#view}`, () => {
         const chunk = tail.read(cursor, maxEvents, MAX_FRAME_BYTES);
-        return chunk && this.#toBatch({ chunk, headSequence: tail.headSequence, state: tail.state });
+        return chunk && this.#toBatch({ chunks: [chunk], headSequence: tail.headSequence, state: tail.state });
       });
       if (batch === undefined) return undefined;
       if (this.#isWorthShowing(batch)) return batch;
@@ -124,7 +123,7 @@ export class LogWatcher implements Watcher {
   #empty(): WatchBatch {
     const { tail } = this.#options;
     const headSequence = Math.max(tail.headSequence, this.#cursor);
-    return this.#toBatch({ chunk: undefined, headSequence, state: tail.state });
+    return this.#toBatch({ chunks: [], headSequence, state: tail.state });
   }
 
   /** What memory does not have: older events from the store, a heartbeat, or nothing after something woke it. */
@@ -153,35 +152,24 @@ export class LogWatcher implements Watcher {
     const slice = await store.read(key, this.#cursor, MAX_FRAME_BYTES);
     if (slice === undefined) throw notFound("execution", key.executionId);
     if (slice.firstSequence > this.#cursor + 1) throw cursorExpired(key.executionId, slice.firstSequence);
-    const parts: EventChunk[] = [];
-    let sizeBytes = 0;
-    for (const chunk of slice.chunks) {
-      const part = sliceChunk(chunk, this.#cursor);
-      if (part === undefined) continue;
-      if (parts.length > 0 && sizeBytes + part.bytes.length > MAX_FRAME_BYTES) break;
-      parts.push(part);
-      sizeBytes += part.bytes.length;
-    }
-    const chunk = parts.length === 0 ? undefined : splitChunk(joinChunks(parts), maxEvents, MAX_FRAME_BYTES)[0];
-    return { chunk, headSequence: slice.headSequence, state: slice.state };
+    const chunks = takeFrame(slice.chunks, this.#cursor, maxEvents);
+    return { chunks, headSequence: slice.headSequence, state: slice.state };
   }
 
-  #toBatch({ chunk, headSequence, state }: Range): WatchBatch {
+  #toBatch({ chunks, headSequence, state }: Range): WatchBatch {
     const { payloadFields, follow } = this.#options;
-    const nextAfterSequence = chunk?.lastSequence ?? this.#cursor;
-    const shown = chunk === undefined || payloadFields === undefined ? chunk?.bytes : filterChunk(chunk, payloadFields);
-    return {
-      bytes: shown ?? NO_BYTES,
-      nextAfterSequence,
-      headSequence,
-      state,
-      last: nextAfterSequence >= headSequence && (isTerminal(state) || !follow),
-    };
+    const nextAfterSequence = chunks.at(-1)?.lastSequence ?? this.#cursor;
+    const parts =
+      payloadFields === undefined
+        ? chunks.map(({ bytes }) => bytes)
+        : chunks.map((chunk) => filterChunk(chunk, payloadFields)).filter(({ length }) => length > 0);
+    const last = nextAfterSequence >= headSequence && (isTerminal(state) || !follow);
+    return new LogBatch(parts, nextAfterSequence, headSequence, state, last);
   }
 
   /** A filter may hide all of a range: then only the first and the last batch are worth a frame. */
   #isWorthShowing(batch: WatchBatch): boolean {
-    return batch.bytes.length > 0 || batch.last || !this.#shown;
+    return batch.parts.length > 0 || batch.last || !this.#shown;
   }
 
   #wait(): Promise<void> {
@@ -194,6 +182,23 @@ export class LogWatcher implements Watcher {
       };
     });
   }
+}
+
+/** Returns what of `stored` one frame takes after `cursor`: chunks as they are, the last one split where it must be. */
+function takeFrame(stored: readonly EventChunk[], cursor: number, maxEvents: number): EventChunk[] {
+  const taken: EventChunk[] = [];
+  let leftEvents = maxEvents;
+  let leftBytes = MAX_FRAME_BYTES;
+  for (const chunk of stored) {
+    const part = sliceChunk(chunk, cursor);
+    if (part === undefined) continue;
+    if (leftEvents === 0 || (taken.length > 0 && part.bytes.length > leftBytes)) break;
+    const [fitting, rest] = splitChunk(part, leftEvents, MAX_FRAME_BYTES);
+    taken.push(fitting);
+    leftBytes -= fitting.bytes.length;
+    leftEvents = rest === undefined ? leftEvents - (fitting.lastSequence - fitting.firstSequence + 1) : 0;
+  }
+  return taken;
 }
 
 /** The error for a cursor below what the log still has. */

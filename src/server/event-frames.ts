@@ -100,17 +100,17 @@ function sharedFrames(batch: WatchBatch): Frames {
 
 /** Encodes a WatchEventsResponse, as the field `within` of another message where one is named. */
 function encodeFrame(batch: WatchBatch, within: number | undefined): Frame {
-  const { bytes } = batch;
   const tail = encodeTail(batch);
+  const sizeBytes = batch.parts.reduce((sum, { length }) => sum + length, tail.length);
   const head = Buffer.allocUnsafe(ENVELOPE_BYTES + 2 * MAX_FIELD_BYTES);
   let headBytes = ENVELOPE_BYTES;
   if (within !== undefined) {
     headBytes = writeVarint(head, headBytes, (within << 3) | WireType.LengthDelimited);
-    headBytes = writeVarint(head, headBytes, bytes.length + tail.length);
+    headBytes = writeVarint(head, headBytes, sizeBytes);
   }
-  writeEnvelope(head, headBytes - ENVELOPE_BYTES + bytes.length + tail.length);
-  const parts = [head.subarray(0, headBytes), bytes, tail];
-  return bytes.length < PARTS_FROM_BYTES ? Buffer.concat(parts) : parts;
+  writeEnvelope(head, headBytes - ENVELOPE_BYTES + sizeBytes);
+  const parts = [head.subarray(0, headBytes), ...batch.parts, tail];
+  return sizeBytes < PARTS_FROM_BYTES ? Buffer.concat(parts) : parts;
 }
 
 /** Encodes what follows the events. */

@@ -30,10 +30,11 @@ export async function* watchEvents(
   });
   try {
     const decode = readsJson(context);
-    let batch = await watcher.next(context.signal);
-    if (batch !== undefined) yield watchMessage(batch, decode);
+    const first = await watcher.next(context.signal);
+    if (first !== undefined) yield watchMessage(first, decode);
     const door = openDoor(context);
-    while (batch !== undefined && !batch.last) {
+    let batch = first;
+    while (batch?.last === false) {
       batch = await watcher.next(context.signal);
       if (batch === undefined) break;
       if (door === undefined) yield watchMessage(batch, decode);
@@ -65,7 +66,7 @@ export async function listEvents(
     do {
       batch = await watcher.next();
       if (batch === undefined) throw serverDraining();
-    } while (batch.bytes.length === 0 && !batch.last);
+    } while (batch.parts.length === 0 && !batch.last);
     return listMessage(batch, readsJson(context));
   } finally {
     watcher.close();

@@ -5,6 +5,7 @@ import { type Execution, ExecutionSchema, ExecutionState } from "../../../gen/ts
 import { ProviderSchema } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { type EventChunk, encodeChunk, joinChunks, sliceChunk, splitChunk } from "../../../src/core/chunk.js";
 import { HarnessError, invalid, notFound } from "../../../src/core/errors.js";
+import { LogBatch } from "../../../src/core/log-batch.js";
 import type { Caller, Runtime, RuntimeLimits, WatchBatch, Watcher, WatchOptions } from "../../../src/core/runtime.js";
 
 /**
@@ -171,13 +172,8 @@ function makeBatch(log: Log, after: number, { maxBatch, follow }: WatchOptions):
   const part = rest === undefined ? undefined : splitChunk(rest, maxBatch === 0 ? 1 << 20 : maxBatch, 1 << 20)[0];
   const next = part?.lastSequence ?? after;
   const terminal = log.execution.state === ExecutionState.SUCCEEDED;
-  return {
-    bytes: part?.bytes ?? new Uint8Array(),
-    nextAfterSequence: next,
-    headSequence: log.last,
-    state: log.execution.state,
-    last: next === log.last && (terminal || !follow),
-  };
+  const last = next === log.last && (terminal || !follow);
+  return new LogBatch(part === undefined ? [] : [part.bytes], next, log.last, log.execution.state, last);
 }
 
 /** Resolves when the log grew, after the heartbeat interval, or on abort. */
