@@ -2,7 +2,7 @@
 // usage: node .ci/count.mjs FOLDER      prints "N passed, N failed", and exits with 1 where one failed
 // Counts the reports of the steps. A step that leaves no report, or that failed though its reports did not, counts as one test.
 import { readdirSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** @typedef {{ passed: number, failed: number }} Count */
@@ -81,10 +81,9 @@ function countReport({ name, text }) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const folder = process.argv[2] ?? ".";
-  const reports = readdirSync(folder).map((name) => ({
-    name: basename(name),
-    text: readFileSync(join(folder, name), "utf8"),
-  }));
+  // Folders hold what is kept to be looked at, such as pictures.
+  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
+  const reports = files.map(({ name }) => ({ name, text: readFileSync(join(folder, name), "utf8") }));
   const steps = reports.find(({ name }) => name === "steps.tsv")?.text ?? "";
   const { passed, failed } = total(steps, reports);
   console.log(`${passed} passed, ${failed} failed`);
