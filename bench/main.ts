@@ -1,6 +1,8 @@
-// usage: npm run bench -- replay | fanout | append | unary | idle | slow
+// usage: npm run bench -- replay | fanout | append | unary | idle | slow | acp
 // Each measures the server beside a bare `node:http2` handler that sends the same bytes, in one run, with the load from a
-// process of its own: absolute figures move with the machine and its neighbours, the ratios hardly do.
+// process of its own: absolute figures move with the machine and its neighbours, the ratios hardly do. `acp` measures the
+// provider of agents beside the bare SDK of their protocol.
+import { benchAcp } from "./acp.js";
 import { benchAppend } from "./append.js";
 import { benchFanout } from "./fanout.js";
 import { benchIdle } from "./idle.js";
@@ -16,6 +18,7 @@ const BENCHES = {
   unary: benchUnary,
   idle: benchIdle,
   slow: benchSlow,
+  acp: benchAcp,
 };
 
 const [name = ""] = process.argv.slice(2);

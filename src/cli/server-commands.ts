@@ -1,8 +1,11 @@
 import type { Command } from "commander";
 import { collectList } from "./arguments.js";
 import { action } from "./client-commands.js";
+import type { ConformanceCommandOptions } from "./commands/conformance.js";
 import type { CreateTokenOptions } from "./commands/token.js";
 import { type ConfigOptions, withConfigOptions } from "./server-options.js";
+
+const CONFORMANCE_KEYS = ["data", "log.level"];
 
 /** Adds the commands that run a runtime or look after its folder. Each loads what it needs when it is run. */
 export function addServerCommands(program: Command, version: string): void {
@@ -12,6 +15,21 @@ export function addServerCommands(program: Command, version: string): void {
   withConfigOptions(program.command("config").description("print the configuration in force, and where it was set"))
     .option("--json", "print one JSON object a line")
     .action(action(async (options: ConfigOptions) => (await import("./commands/config.js")).config(options)));
+  withConfigOptions(
+    program.command("conformance <provider>").description("check what a provider really does"),
+    CONFORMANCE_KEYS,
+  )
+    .option("--situations <file>", "how the provider is brought to do what is checked, as YAML")
+    .option("--json", "print the result as JSON")
+    .addHelpText(
+      "after",
+      "\nRuns the provider by itself, as `serve` would. `providers` of a server with the same --data shows the result.",
+    )
+    .action(
+      action(async (id: string, options: ConformanceCommandOptions) =>
+        (await import("./commands/conformance.js")).conformance(id, options),
+      ),
+    );
   addTokenCommands(program.command("token").description("make, list and revoke the tokens of --auth tokens"));
 }
 

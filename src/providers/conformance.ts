@@ -21,6 +21,8 @@ export interface ConformanceOptions {
   readonly limitMs?: number;
   /** Kills (−9) the processes that the provider started. Unset: the checks that need it are skipped. */
   readonly kill?: () => Promise<void>;
+  /** The same provider, in the same runtime, with noise in its harness's output. Unset: the check that needs it is skipped. */
+  readonly noisyProviderId?: string;
   /** Called after each check. */
   readonly onCheck?: (checked: Checked) => void;
 }
@@ -86,15 +88,17 @@ export function openScene(runtime: Runtime, providerId: string, options: Conform
     caller: options.caller ?? { tenantId: "conformance", userId: "conformance" },
     limitMs: options.limitMs ?? 120_000,
     kill: options.kill,
+    noisyProviderId: options.noisyProviderId,
   };
 }
 
 /** Why a check does not apply; undefined where it does. */
-export function whySkipped({ capability, situation, kills }: Check, scene: Scene): string | undefined {
+export function whySkipped({ capability, situation, fault }: Check, scene: Scene): string | undefined {
   if (capability !== undefined && levelOf(scene, capability) === SupportLevel.UNSUPPORTED)
     return `${capability} is UNSUPPORTED`;
   if (situation !== undefined && scene.situations[situation] === undefined) return `no situation for ${situation}`;
-  if (kills && scene.kill === undefined) return "its processes cannot be killed from here";
+  if (fault === "kill" && scene.kill === undefined) return "its processes cannot be killed from here";
+  if (fault === "noise" && scene.noisyProviderId === undefined) return "its output cannot be made noisy from here";
   return undefined;
 }
 

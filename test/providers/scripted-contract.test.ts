@@ -6,4 +6,4 @@ import { testProviderContract } from "./contract.js";
 testProviderContract("scripted", async () => {
   const { runtime, close } = await openLiveRuntime({ providers: [scriptedProvider({ continuity: true })] });
   return { runtime, close, providerId: "scripted", situations: SCRIPTED_SITUATIONS, limitMs: 15_000 };
-}, ["its processes cannot be killed", "no situation for memory"]);
+}, ["its processes cannot be killed", "its output cannot be made noisy", "no situation for memory"]);

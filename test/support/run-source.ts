@@ -2,7 +2,7 @@ import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process"
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-const loader = new URL("./typescript.mjs", import.meta.url).href;
+const loader = new URL("../../scripts/source.mjs", import.meta.url).href;
 
 /** The arguments for Node to run a TypeScript file of this project. */
 export function sourceArgs(file: URL, ...args: string[]): string[] {

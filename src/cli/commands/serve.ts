@@ -23,6 +23,7 @@ import { CliError, EXIT } from "../cli-error.js";
 import type { ReadConfig } from "../config/read-config.js";
 import { mustHave } from "../config/sections.js";
 import { bannerText } from "../serve/banner.js";
+import { readConformance } from "../serve/conformance-folder.js";
 import { makeDataFolder, REMOTE_PROVIDERS_FILE, TOKEN_FILE } from "../serve/data-folder.js";
 import { createLog } from "../serve/log.js";
 import { openProviders } from "../serve/open-providers.js";
@@ -57,12 +58,21 @@ async function start(read: ReadConfig, version: string, log: Log): Promise<Servi
   const store = await openStore(mustHave(config.store), config.data);
   const remote = await openRemote(config, log);
   const runtime = await orClose(openRuntimeOf(read, store, remote, log), () => store.close());
+  showMeasured(runtime, config.data);
   const services = remote === undefined ? [] : [remote.serve(runtime)];
   const server = await orClose(listen(config, runtime, services, version, log), async () => {
     await runtime.close(0);
     await store.close();
   });
   return { server, runtime, store };
+}
+
+/** What `harness conformance` measured before is shown with each provider. */
+function showMeasured(runtime: Runtime, data: string): void {
+  for (const { manifest } of runtime.listProviders()) {
+    const result = readConformance(data, manifest?.id ?? "");
+    if (result !== undefined) runtime.recordConformance(manifest?.id ?? "", result);
+  }
 }
 
 async function orClose<T>(opening: Promise<T>, close: () => Promise<void>): Promise<T> {

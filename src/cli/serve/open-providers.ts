@@ -16,6 +16,22 @@ export async function openProviders({ config, settings }: ReadConfig): Promise<r
   return [...(await scripted(providers)), ...(await acpAgents(providers, at)), ...(await agents(providers, at))];
 }
 
+/** Makes an agent of the configuration once more, with noise in its output; undefined for a provider of another kind. */
+export async function openNoisyProvider(
+  { config }: ReadConfig,
+  id: string,
+  noisyId: string,
+): Promise<Provider | undefined> {
+  const { acp, acpPresets } = mustHave(config.providers);
+  const { PRESETS } = await import("../../providers/acp/presets.js");
+  const json = acp[id] ?? (acpPresets && Object.hasOwn(PRESETS, id) ? { agent: id } : undefined);
+  if (json === undefined) return undefined;
+  const { withNoise } = await import("../../providers/acp/noise.js");
+  const { acpProvider } = await import("../../providers/acp/provider.js");
+  const { parseAcpSettings } = await import("../../providers/acp/settings.js");
+  return acpProvider(withNoise(parseAcpSettings(json), noisyId));
+}
+
 /** A provider's id is the key of its settings, whatever its kind. */
 function refuseTwice({ scripted: own, acp, agent }: Providers, whereOf: Where): void {
   const taken = new Set(own?.enabled ? ["scripted"] : []);

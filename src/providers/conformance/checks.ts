@@ -17,8 +17,8 @@ export interface Check {
   readonly capability?: string;
   /** Skipped where the provider cannot be brought there. */
   readonly situation?: keyof Situations;
-  /** Skipped where the provider's processes cannot be killed. */
-  readonly kills?: true;
+  /** A fault that it needs; skipped where that cannot be made. */
+  readonly fault?: "kill" | "noise";
   /** Throws what is wrong; may resolve with a lower level than the declared one. */
   run(scene: Scene): Promise<SupportLevel | undefined>;
 }
@@ -221,7 +221,7 @@ export const CHECKS: readonly Check[] = [
     async run(scene) {
       const first = await startRun(scene, scene.situations.long);
       await first.until("text", () => first.text !== "");
-      const second = await startRun(scene, scene.situations.text, first.conversationId);
+      const second = await startRun(scene, scene.situations.text, { conversationId: first.conversationId });
       const { state } = await scene.runtime.getExecution(scene.caller, second.id);
       if (state !== ExecutionState.QUEUED) fail(`the second is ${ExecutionState[state]} while the first runs`);
       await first.cancel();
@@ -238,7 +238,7 @@ export const CHECKS: readonly Check[] = [
       const { memory, text } = scene.situations;
       const told = await startRun(scene, memory?.tell ?? text);
       await mustEnd(told, ExecutionState.SUCCEEDED);
-      const asked = await startRun(scene, memory?.ask ?? text, told.conversationId);
+      const asked = await startRun(scene, memory?.ask ?? text, { conversationId: told.conversationId });
       await mustEnd(asked, ExecutionState.SUCCEEDED);
       return asked.text.includes(memory?.answer ?? "") ? undefined : SupportLevel.DEGRADED;
     },
@@ -261,7 +261,7 @@ export const CHECKS: readonly Check[] = [
   },
   {
     title: "an execution whose process is killed (−9) goes on with the next attempt, or says that it was lost",
-    kills: true,
+    fault: "kill",
     async run(scene) {
       const run = await startRun(scene, scene.situations.long);
       await run.until("text", () => run.text !== "");
@@ -274,6 +274,17 @@ export const CHECKS: readonly Check[] = [
       await run.until("run_resumed", () => run.count("runResumed") > 0);
       await run.cancel();
       await mustEnd(run, ExecutionState.CANCELLED);
+      return undefined;
+    },
+  },
+  {
+    title: "noise and a line of 10 MiB in its harness's output change nothing",
+    fault: "noise",
+    async run(scene) {
+      const { noisyProviderId: providerId = "" } = scene;
+      const run = await startRun(scene, scene.situations.text, { providerId });
+      const { finalOutput } = await mustEnd(run, ExecutionState.SUCCEEDED);
+      if (finalOutput === "") fail("its output was lost");
       return undefined;
     },
   },

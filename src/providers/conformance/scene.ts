@@ -26,15 +26,20 @@ export interface Scene {
   readonly limitMs: number;
   /** Kills (−9) the processes that the provider started; unset where it has none, or that cannot be done. */
   readonly kill: (() => Promise<void>) | undefined;
+  /** The same provider with noise in its harness's output; unset where that cannot be done. */
+  readonly noisyProviderId: string | undefined;
   /** Every execution that a check started: all are looked at in the end. */
   readonly runs: CheckedRun[];
 }
 
 /** Starts an execution and follows it. */
-export async function startRun(scene: Scene, situation: Situation, conversationId = ""): Promise<CheckedRun> {
+export async function startRun(
+  scene: Scene,
+  situation: Situation,
+  { conversationId = "", providerId = scene.providerId } = {},
+): Promise<CheckedRun> {
   const request = create(StartExecutionRequestSchema, {
-    providerId: scene.providerId,
-    conversationId,
+    ...{ providerId, conversationId },
     input: { text: situation.input },
     ...(situation.config === undefined ? {} : { config: situation.config }),
   });

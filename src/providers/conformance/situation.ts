@@ -29,6 +29,36 @@ export interface Situations {
   readonly memory?: { readonly tell: Situation; readonly ask: Situation; readonly answer: string };
 }
 
+const situation: JsonObject = {
+  type: "object",
+  required: ["input"],
+  additionalProperties: false,
+  properties: { input: { type: "string" }, config: { type: "object" } },
+};
+
+/** Situations as they stand in a file: what is left out is as it is without the file. */
+export const SITUATIONS_SCHEMA: JsonObject = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    ...{
+      text: situation,
+      long: situation,
+      approval: situation,
+      input: situation,
+      steer: situation,
+      artifact: situation,
+    },
+    input_value: {},
+    memory: {
+      type: "object",
+      required: ["tell", "ask", "answer"],
+      additionalProperties: false,
+      properties: { tell: situation, ask: situation, answer: { type: "string", minLength: 1 } },
+    },
+  },
+};
+
 /** In plain words, for a coding agent with a real model behind it. */
 export const PLAIN_SITUATIONS: Situations = {
   text: { input: "Reply with the single word ready. Use no tools." },

@@ -20,7 +20,7 @@ const situations = {
 
 function open(settings: AgentFixtureOptions) {
   return async () => {
-    const { runtime, alive } = await openAgent(settings);
+    const { runtime, alive } = await openAgent({ ...settings, noisy: true });
     const kill = async (): Promise<void> => {
       for (const pid of await alive()) {
         try {
@@ -30,7 +30,15 @@ function open(settings: AgentFixtureOptions) {
         }
       }
     };
-    return { runtime, providerId: "test", situations, limitMs: 20_000, kill, close: closeFixtures };
+    return {
+      runtime,
+      providerId: "test",
+      situations,
+      limitMs: 20_000,
+      kill,
+      noisyProviderId: "noisy",
+      close: closeFixtures,
+    };
   };
 }
 

@@ -5,6 +5,7 @@ import { expect } from "vitest";
 import type { Clock } from "../../../src/core/clock.js";
 import type { Log } from "../../../src/core/provider.js";
 import type { Store } from "../../../src/core/store.js";
+import { withNoise } from "../../../src/providers/acp/noise.js";
 import { acpProvider } from "../../../src/providers/acp/provider.js";
 import type { AcpSettings } from "../../../src/providers/acp/settings.js";
 import { openMemoryStore } from "../../../src/store/memory.js";
@@ -16,6 +17,8 @@ import { sourceArgs } from "../../support/run-source.js";
 export interface AgentFixtureOptions extends Partial<AcpSettings> {
   /** The test agent's flags, such as `--silent=initialize`. */
   readonly flags?: readonly string[];
+  /** Whether the same agent is there once more, as the provider `noisy`. */
+  readonly noisy?: boolean;
   /** What the fixture sets and this test does not want set. */
   readonly unset?: readonly (keyof AcpSettings)[];
   readonly clock?: Clock;
@@ -45,7 +48,7 @@ export async function openAgent(options: AgentFixtureOptions = {}): Promise<Agen
 }
 
 async function open(root: string, options: AgentFixtureOptions): Promise<AgentFixture> {
-  const { flags = [], unset = [], clock, env = {}, limits, store = openMemoryStore(), ...settings } = options;
+  const { flags = [], noisy: _, unset = [], clock, env = {}, limits, store = openMemoryStore(), ...settings } = options;
   const logged: string[] = [];
   const note = (fields: unknown, message: string): number => logged.push(`${message} ${JSON.stringify(fields)}`);
   const log: Log = { debug: note, info: note, warn: note, error: note };
@@ -65,8 +68,9 @@ async function open(root: string, options: AgentFixtureOptions): Promise<AgentFi
     Object.entries(all).filter(([name]) => !(unset as readonly string[]).includes(name)),
   );
   const provider = acpProvider(wanted, clock === undefined ? {} : { clock });
+  const noisy = acpProvider(withNoise(wanted, "noisy"));
   const live = await openLiveRuntime({
-    ...{ store, providers: [provider], dataDir: join(root, "data"), log },
+    ...{ store, providers: options.noisy ? [provider, noisy] : [provider], dataDir: join(root, "data"), log },
   });
   const fixture: AgentFixture = {
     ...live,
