@@ -47,9 +47,8 @@ export function failedTurn(error: unknown): TurnOutcome {
   return { status: "failed", message, ...(reason === undefined ? {} : { reason }) };
 }
 
-/** The protocol's codes that mean more than that something failed. */
+/** The protocol's code for an agent that wants a login first. */
 export const AUTH_REQUIRED = -32_000;
-export const NOT_FOUND = -32_002;
 
 /** What an agent answered instead of a result, or undefined where `error` is none of its answers. */
 export function answeredError(error: unknown): { readonly code: number; readonly message: string } | undefined {
