@@ -45,7 +45,8 @@ export async function harness(args: readonly string[], options: ProcessOptions =
 
 /** Starts any command. */
 export function startCommand(command: string, args: readonly string[], options: ProcessOptions = {}): Running {
-  const { FORCE_COLOR: _, NO_COLOR: __, HARNESS_URL: ___, ...inherited } = process.env;
+  // Node takes a build machine for one without colours.
+  const { CI: _, FORCE_COLOR: __, NO_COLOR: ___, HARNESS_URL: ____, ...inherited } = process.env;
   const child = spawn(command, args, {
     cwd: options.cwd ?? ROOT,
     env: { ...inherited, ...options.env },
