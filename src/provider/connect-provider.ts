@@ -180,7 +180,9 @@ class Connection implements ProviderConnection {
   }
 
   #pause(tries: number): Promise<void> {
-    const delayMs = backoffMs(tries, this.#options.backoff ?? BACKOFF, this.#options.random ?? Math.random);
+    const { minMs, maxMs } = this.#options.backoff ?? BACKOFF;
+    const limits = { minMs, maxMs: Math.min(maxMs, this.#held.longestPauseMs) };
+    const delayMs = backoffMs(tries, limits, this.#options.random ?? Math.random);
     return new Promise((resolve) => {
       const disarm = this.#clock.after(delayMs, resolve);
       this.#stopWaiting = () => {

@@ -40,6 +40,11 @@ export class Held implements AttemptHost {
     return this.#attempts.size;
   }
 
+  /** How long it may wait before it connects again without that its attempts are in danger, in milliseconds. */
+  get longestPauseMs(): number {
+    return this.size === 0 || this.#graceMs === 0 ? Number.POSITIVE_INFINITY : this.#graceMs / 5;
+  }
+
   /** What a new stream says of them. */
   list(): Omit<HeldExecution, "$typeName" | "$unknown">[] {
     return Array.from(this.#attempts.values(), ({ executionId, attempt, outbox }) => ({

@@ -32,8 +32,8 @@ export interface AdapterOptions {
 /** Between Node's HTTP servers and the RPC library. */
 export interface Adapter {
   serve(request: NodeRequest, response: NodeResponse): void;
-  /** Resolves when no call is open that must end, or after `timeoutMs`. */
-  idle(timeoutMs: number): Promise<void>;
+  /** Resolves when no call is open (those that outlive a drain may be ignored), or after `timeoutMs`. */
+  idle(timeoutMs: number, outliving: "ignored" | "counted"): Promise<void>;
 }
 
 /** Methods whose responses are sent as stored, so never compressed. */
@@ -44,19 +44,20 @@ const UNCOMPRESSED: ReadonlySet<unknown> = new Set([
 
 export function createAdapter(options: AdapterOptions): Adapter {
   const byPath = new Map(options.handlers.map((handler) => [handler.requestPath, handler]));
-  const open = new Set<NodeResponse>();
-  const whenIdle = new Set<() => void>();
+  /** The open calls, and whether each may outlive a drain. */
+  const open = new Map<NodeResponse, boolean>();
+  const onClose = new Set<() => void>();
 
-  const track = (response: NodeResponse): void => {
-    open.add(response);
+  const track = (handler: Handler, response: NodeResponse): void => {
+    open.set(response, options.outlivesDrain(handler));
     // The RPC library's own promise may never settle; a response always closes.
     response.once("close", () => {
       open.delete(response);
-      if (open.size === 0) for (const tell of whenIdle) tell();
+      for (const look of onClose) look();
     });
   };
   const call = (handler: Handler, request: NodeRequest, response: NodeResponse): void => {
-    if (!options.outlivesDrain(handler)) track(response);
+    track(handler, response);
     serveCall(handler, request, response, options).catch((error: unknown) => {
       endFailed(error, handler, response, options);
     });
@@ -76,16 +77,20 @@ export function createAdapter(options: AdapterOptions): Adapter {
         refuseBidi(handler.method, request, response);
       } else call(handler, request, response);
     },
-    async idle(timeoutMs) {
-      if (open.size === 0) return;
+    async idle(timeoutMs, outliving) {
+      const isIdle = (): boolean => [...open.values()].every((outlives) => outlives && outliving === "ignored");
+      if (isIdle()) return;
       await new Promise<void>((resolve) => {
         const done = (): void => {
           clearTimeout(timer);
-          whenIdle.delete(done);
+          onClose.delete(look);
           resolve();
         };
+        const look = (): void => {
+          if (isIdle()) done();
+        };
         const timer = setTimeout(done, timeoutMs);
-        whenIdle.add(done);
+        onClose.add(look);
       });
     },
   };

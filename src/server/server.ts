@@ -85,14 +85,14 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     rpc.health.stopServing();
     options.runtime.drain();
     rpc.drain.begin();
-    await adapter.idle(graceMs);
+    await adapter.idle(graceMs, "ignored");
   };
   let closed: Promise<void> | undefined;
   const close = async (graceMs: number): Promise<void> => {
     rpc.health.stopServing();
     rpc.drain.begin();
     listener.drain();
-    await adapter.idle(graceMs);
+    await adapter.idle(graceMs, "counted");
     await listener.close();
   };
   return {

@@ -1,0 +1,30 @@
+package harnessprovider
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
+)
+
+func dial(baseURL, token string) *connect.Client {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	ping := &http.HTTP2Config{SendPingTimeout: 20 * time.Second, PingTimeout: 15 * time.Second}
+	httpClient := &http.Client{Transport: &http.Transport{Protocols: protocols, HTTP2: ping}}
+	return connect.NewClient(connecthttp.NewTransport(httpClient, baseURL, connecthttp.WithGRPC()), bearer(token))
+}
+
+func bearer(token string) connect.ClientInterceptor {
+	return func(next connect.ClientFunc) connect.ClientFunc {
+		return func(ctx context.Context, spec connect.Spec) (connect.ClientStream, error) {
+			if info, ok := connect.CallInfoForClientContext(ctx); ok && token != "" {
+				info.RequestHeader().Set("Authorization", "Bearer "+token)
+			}
+			return next(ctx, spec)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package harnessprovider
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connectproto"
+	providerv1 "harness-runtime.dev/gen/go/harnessruntime/provider/v1"
+	v1 "harness-runtime.dev/gen/go/harnessruntime/v1"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/genproto/googleapis/rpc/status"
+)
+
+// Refused is something that the runtime did not take: an event, an artifact, a question, or the connection.
+type Refused struct {
+	Reason   v1.ErrorReason // UNSPECIFIED when it is not the runtime's own
+	Message  string
+	Metadata map[string]string // what the reason is about, with the contract's keys
+	cause    error
+}
+
+func (r *Refused) Error() string { return fmt.Sprintf("%v: %s", r.Reason, r.Message) }
+
+func (r *Refused) Unwrap() error { return r.cause }
+
+func refusalOf(failure *status.Status) *Refused {
+	refused := &Refused{Message: failure.GetMessage()}
+	for _, detail := range failure.GetDetails() {
+		info := new(errdetails.ErrorInfo)
+		if detail.UnmarshalTo(info) == nil {
+			refused.take(info)
+		}
+	}
+	return refused
+}
+
+func refusalFrom(err error) *Refused {
+	refused := &Refused{Message: err.Error(), cause: err}
+	if failure, ok := errors.AsType[*connect.Error](err); ok {
+		for _, detail := range failure.Details() {
+			if info, _ := connectproto.UnmarshalErrorDetail(detail); info != nil {
+				if info, ok := info.(*errdetails.ErrorInfo); ok {
+					refused.take(info)
+				}
+			}
+		}
+	}
+	return refused
+}
+
+func (r *Refused) take(info *errdetails.ErrorInfo) {
+	if info.GetDomain() == "harnessruntime" {
+		r.Reason = v1.ErrorReason(v1.ErrorReason_value["ERROR_REASON_"+info.GetReason()])
+		r.Metadata = info.GetMetadata()
+	}
+}
+
+// final are the codes that no further try would mend.
+var final = []connect.Code{
+	connect.CodeInvalidArgument, connect.CodeFailedPrecondition, connect.CodeUnauthenticated,
+	connect.CodePermissionDenied, connect.CodeUnimplemented,
+}
+
+// isFinal says whether connecting again is of no use. Credentials that were good once may be good again.
+func isFinal(err error, wasRegistered bool) bool {
+	if refusalFrom(err).Reason == v1.ErrorReason_ERROR_REASON_FENCED {
+		return true
+	}
+	return !wasRegistered && slices.Contains(final, connect.CodeOf(err))
+}
+
+func (a *attempt) acknowledged(ack *providerv1.Ack) {
+	if ack.GetError() == nil {
+		a.ack(ack.GetEmitId(), nil)
+		return
+	}
+	refused := refusalOf(ack.GetError())
+	if refused.Reason == v1.ErrorReason_ERROR_REASON_FENCED {
+		a.drop(refused)
+	} else {
+		a.ack(ack.GetEmitId(), refused)
+	}
+}
