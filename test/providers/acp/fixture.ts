@@ -11,7 +11,7 @@ import type { AcpSettings } from "../../../src/providers/acp/settings.js";
 import { openMemoryStore } from "../../../src/store/memory.js";
 import { type LiveRun, type LiveRuntime, openLiveRuntime, type StartOptions } from "../../support/live-runtime.js";
 import { processesWith } from "../../support/processes.js";
-import { sourceArgs } from "../../support/run-source.js";
+import { SOURCE_ENV, sourceArgs } from "../../support/run-source.js";
 
 /** What of a provider that runs the test agent is to be different. */
 export interface AgentFixtureOptions extends Partial<AcpSettings> {
@@ -59,7 +59,7 @@ async function open(root: string, options: AgentFixtureOptions): Promise<AgentFi
     cwd: root,
     loadSession: !flags.includes("--no-load"),
     // Found again in the environment of whatever is left of it.
-    env: { ACP_FIXTURE: root, ACP_AGENT_STATE: join(root, "state"), ...env },
+    env: { ...SOURCE_ENV, ACP_FIXTURE: root, ACP_AGENT_STATE: join(root, "state"), ...env },
     // A test does not wait as long as an operator does.
     limits: { cancelMs: 300, eofMs: 300, termMs: 200, ...limits },
     ...settings,
