@@ -4,4 +4,4 @@
 source .ci/lib.sh
 need "unshare --net --mount true" "namespaces are needed: run it as root"
 npm ci --prefix test/agents --omit=optional --ignore-scripts --no-audit --no-fund
-test/agents/offline.sh bash -euo pipefail -c 'source .ci/lib.sh; tests 40-agents --project agents'
+test/agents/offline.sh bash -euo pipefail -c 'source .ci/lib.sh; tests 40-agents --project agents --no-file-parallelism'

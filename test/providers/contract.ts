@@ -16,6 +16,7 @@ export function testProviderContract(
   name: string,
   create: () => Promise<ContractTarget>,
   skipped: readonly string[] = [],
+  timeoutMs = 60_000,
 ): void {
   describe(`provider contract: ${name}`, () => {
     let target: ContractTarget;
@@ -26,20 +27,24 @@ export function testProviderContract(
       scene = openScene(target.runtime, target.providerId, target);
     });
 
-    afterAll(() => target.close());
+    afterAll(() => target.close(), timeoutMs);
 
     for (const check of CHECKS) {
-      test(check.title, async ({ skip }) => {
-        const reason = whySkipped(check, scene);
-        if (reason !== undefined) {
-          expect(
-            skipped.some((expected) => reason.startsWith(expected)),
-            `unexpected skip: ${reason}`,
-          ).toBe(true);
-          skip(reason);
-        }
-        expect(await check.run(scene)).toBeUndefined();
-      });
+      test(
+        check.title,
+        async ({ skip }) => {
+          const reason = whySkipped(check, scene);
+          if (reason !== undefined) {
+            expect(
+              skipped.some((expected) => reason.startsWith(expected)),
+              `unexpected skip: ${reason}`,
+            ).toBe(true);
+            skip(reason);
+          }
+          expect(await check.run(scene)).toBeUndefined();
+        },
+        timeoutMs,
+      );
     }
   });
 }
