@@ -15,7 +15,7 @@ export async function processesWith(text: string): Promise<string[]> {
 }
 
 /** Looks until `holds` does; throws with `what` after `limitMs`. */
-export async function until(what: string, holds: () => Promise<boolean> | boolean, limitMs = 10_000): Promise<void> {
+export async function until(what: string, holds: () => Promise<boolean> | boolean, limitMs = 30_000): Promise<void> {
   const deadline = performance.now() + limitMs;
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error(`not within ${limitMs} ms: ${what}`);

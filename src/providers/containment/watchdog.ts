@@ -20,4 +20,14 @@ const extension = extname(import.meta.url);
 const load = (name: string): Promise<unknown> => import(new URL(`${name}${extension}`, import.meta.url).href);
 const { endMembers } = (await load("sweep")) as typeof import("./sweep.js");
 const { listProcesses } = (await load("processes")) as typeof import("./processes.js");
-await Promise.all([...marks].map((mark) => endMembers({ mark, known: new Map() }, LIMITS, listProcesses)));
+/**
+ * A process that is just becoming another program has no environment to read, and
+ * so no mark, for a moment. Nobody waits for this program: it looks again, and again.
+ */
+const LOOKS = 5;
+const BETWEEN_LOOKS_MS = 300;
+const trees = [...marks].map((mark) => ({ mark, known: new Map<number, string>() }));
+for (let look = 0; look < LOOKS; look++) {
+  if (look > 0) await new Promise((resolve) => setTimeout(resolve, BETWEEN_LOOKS_MS));
+  await Promise.all(trees.map((tree) => endMembers(tree, LIMITS, listProcesses)));
+}

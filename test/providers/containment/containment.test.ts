@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -115,19 +115,22 @@ test("C05 what was left behind by a runtime and its watchdog is ended by the nex
   ]);
   await firstLine(runtime);
   await until("the child sleeps", async () => (await sleepers()).length === 1);
-  const [watchdog] = (await processesWith("watchdog.ts")).filter((pid) => !alreadyThere.has(pid));
-  process.kill(Number(watchdog), "SIGKILL");
+  for (const watchdog of await watchdogsOf(runtime.pid)) process.kill(Number(watchdog), "SIGKILL");
   runtime.kill("SIGKILL");
   await until("the runtime is gone", () => runtime.signalCode !== null || runtime.exitCode !== null);
-  for (const pid of await processesWith("watchdog.ts"))
-    if (!alreadyThere.has(pid)) process.kill(Number(pid), "SIGKILL");
   expect(await sleepers()).toHaveLength(1);
   const { swept } = await open("marked");
   expect([...swept]).toEqual([["exe_test", { level: Containment.MARKED, escaped: [] }]]);
   expect(await sleepers()).toEqual([]);
   expect(await readdir(join(dataDir, "processes"))).toEqual([]);
 });
-const alreadyThere = new Set(await processesWith("watchdog.ts"));
+
+/** The watchdogs that a runtime has started: its own, not those of other tests that run at the same time. */
+async function watchdogsOf(runtimePid: number | undefined): Promise<string[]> {
+  const watchdogs = await processesWith("watchdog.ts");
+  const parents = await Promise.all(watchdogs.map((pid) => readFile(`/proc/${pid}/stat`, "latin1").catch(() => "")));
+  return watchdogs.filter((_, index) => parents[index]?.split(") ")[1]?.split(" ")[1] === String(runtimePid));
+}
 
 test("C05 the trees of a runtime that lives are left alone by another with the same folder", async () => {
   const { tree } = await startScript("marked", "exec SLEEP", 1);
