@@ -1,4 +1,6 @@
 /** `harness-runtime/provider`: write a provider that dials in to a runtime, and connect it. */
+export { ActionKind } from "../gen/ts/harnessruntime/v1/action_pb.js";
+export { SupportLevel } from "../gen/ts/harnessruntime/v1/provider_pb.js";
 export type {
   ActionAnswer,
   ActionInit,

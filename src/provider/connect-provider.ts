@@ -16,7 +16,7 @@ export interface ConnectOptions {
   /** The runtime's address, such as `http://127.0.0.1:4310`. */
   readonly url: string;
   /** The token of the scope `providers:connect`, or what gives it before each try. Unset: none. */
-  readonly token?: string | (() => string | Promise<string>);
+  readonly token?: string | (() => string | Promise<string>) | undefined;
   /** PEM texts: the authority of the runtime's certificate, and a client's own where it is asked for. */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
   /** Names this process: stable over reconnects, never used by another. Default: random. */

@@ -102,8 +102,7 @@ describe("over the network", () => {
 
   test("any provider of the port may dial in: the scripted one plays its script there", async () => {
     const { server, runtime, over } = await serve();
-    const scripted = scriptedProvider();
-    const connection = connectProvider(defineProvider({ ...scripted, manifest: scripted.manifest }), {
+    const connection = connectProvider(defineProvider(scriptedProvider()), {
       url: server.url,
     });
     onTestFinished(() => connection.close());
