@@ -63,7 +63,7 @@ export function createAccessPolicy(options: AccessOptions): AccessPolicy {
           : undefined;
       }
       if (allowsCors(origin) || isSameOrigin(origin, source)) return undefined;
-      return `pages of the origin ${JSON.stringify(origin)} may not call: add it to cors_origins`;
+      return `pages of the origin ${JSON.stringify(origin)} may not call: add it to allowed_origins`;
     },
   };
 }
