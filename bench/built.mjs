@@ -7,7 +7,8 @@ import { buildIfStale } from "../scripts/build.mjs";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const sources = [pathToFileURL(`${root}src/`).href, pathToFileURL(`${root}gen/`).href];
 
-buildIfStale(root.replace(/\/$/, ""));
+// The bench's first process builds; its peers run what it built.
+if (process.send === undefined) buildIfStale(root.replace(/\/$/, ""));
 
 registerHooks({
   resolve(specifier, context, nextResolve) {

@@ -32,6 +32,8 @@ export interface AccessPolicy {
   allowsCors(origin: string): boolean;
 }
 
+const MAX_REMEMBERED = 100;
+
 /**
  * A server on a loopback address, or one that asks for no credentials, is
  * called by IP address, as `localhost`, or by a name it was given: any other
@@ -41,18 +43,29 @@ export interface AccessPolicy {
 export function createAccessPolicy(options: AccessOptions): AccessPolicy {
   const anyOrigin = options.corsOrigins.includes("*");
   if (anyOrigin && !options.authenticated) {
-    throw invalid("cors_origins", "`*` lets every web page run agents here: list origins, or turn authentication on");
+    throw invalid(
+      "allowed_origins",
+      "`*` lets every web page run agents here: list origins, or turn authentication on",
+    );
   }
   const origins = new Set(options.corsOrigins.map((origin) => origin.toLowerCase().replace(/\/$/, "")));
   const hosts = new Set(options.allowedHosts.map((host) => host.toLowerCase()));
   const anyHost = hosts.has("*") || (options.authenticated && !isLoopback(options.host) && hosts.size === 0);
+  /** Names that were looked at before: every call asks. */
+  const admitted = new Set<string>();
+  const isAdmitted = (authority: string): boolean => {
+    if (admitted.has(authority)) return true;
+    const name = authority.toLowerCase();
+    const isOurs = hosts.has(name) || hosts.has(hostname(name)) || isSafeName(hostname(name));
+    if (isOurs && admitted.size < MAX_REMEMBERED) admitted.add(authority);
+    return isOurs;
+  };
   const allowsCors = (origin: string): boolean => anyOrigin || origins.has(origin.toLowerCase());
   return {
     allowsCors,
     refuseHost({ authority }) {
       if (authority === undefined || authority === "") return "the request names no host";
-      const name = authority.toLowerCase();
-      if (anyHost || hosts.has(name) || hosts.has(hostname(name)) || isSafeName(hostname(name))) return undefined;
+      if (anyHost || isAdmitted(authority)) return undefined;
       return `the host ${JSON.stringify(authority)} is not one of this server's names: add it to allowed_hosts`;
     },
     refuseOrigin(source) {

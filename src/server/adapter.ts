@@ -56,9 +56,9 @@ export function createAdapter(options: AdapterOptions): Adapter {
       for (const look of onClose) look();
     });
   };
-  const call = (handler: Handler, request: NodeRequest, response: NodeResponse): void => {
+  const call = (handler: Handler, request: NodeRequest, response: NodeResponse, source: RequestSource): void => {
     track(handler, response);
-    serveCall(handler, request, response, options).catch((error: unknown) => {
+    serveCall(handler, request, response, refusalOf(source, options.access)).catch((error: unknown) => {
       endFailed(error, handler, response, options);
     });
   };
@@ -75,7 +75,7 @@ export function createAdapter(options: AdapterOptions): Adapter {
       if (handler === undefined) servePage(request, response, source, options);
       else if (handler.method.methodKind === "bidi_streaming" && request.httpVersionMajor === 1) {
         refuseBidi(handler.method, request, response);
-      } else call(handler, request, response);
+      } else call(handler, request, response, source);
     },
     async idle(timeoutMs, outliving) {
       const isIdle = (): boolean => [...open.values()].every((outlives) => outlives && outliving === "ignored");
@@ -100,11 +100,11 @@ async function serveCall(
   handler: Handler,
   request: NodeRequest,
   response: NodeResponse,
-  { access }: AdapterOptions,
+  refusal: HarnessError | undefined,
 ): Promise<void> {
   const contextValues = createContextValues();
   const universal = universalRequestFromNodeRequest(request, response, undefined, contextValues);
-  const fault = refusalOf(request, access) ?? (request.method === "GET" ? queryFault(universal.url) : undefined);
+  const fault = refusal ?? (request.method === "GET" ? queryFault(universal.url) : undefined);
   contextValues.set(transportedKey, { response, fault });
   dropEndlessDeadline(universal.header);
   // A proxy such as nginx would keep a stream's first frames back until they fill a buffer.
@@ -124,8 +124,7 @@ async function serveCall(
   await universalResponseToNodeResponse({ ...answer, header }, response);
 }
 
-function refusalOf(request: NodeRequest, access: AccessPolicy): HarnessError | undefined {
-  const source = sourceOf(request);
+function refusalOf(source: RequestSource, access: AccessPolicy): HarnessError | undefined {
   const refusal = access.refuseHost(source) ?? access.refuseOrigin(source);
   return refusal === undefined ? undefined : new HarnessError(ErrorReason.PERMISSION_DENIED, refusal);
 }

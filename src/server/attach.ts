@@ -21,7 +21,7 @@ import type { Drain } from "./drain.js";
 import type { ErrorConverter } from "./errors.js";
 import { attachFrame, envelope, type Frame, watchMessage } from "./event-frames.js";
 import { interruption } from "./execution-streams.js";
-import type { OpenSideDoor } from "./side-door.js";
+import type { OpenSideDoor, SideDoor } from "./side-door.js";
 import type { Validate } from "./validation.js";
 
 export interface AttachOptions {
@@ -66,15 +66,21 @@ export async function* attachExecution(
   if (first.done === true) throw invalid("command", "the first message is `attach` or `start`");
   options.validate(AttachExecutionRequestSchema, first.value);
   const { watcher, execution } = await open(first.value, callerOf(context), options.runtime);
+  let door: SideDoor | undefined;
+  const forget = options.drain.onBegin(() => {
+    watcher.close();
+    door?.close();
+  });
   try {
     yield frame({ case: "snapshot", value: summaryOf(execution) });
-    const door = options.openDoor(context);
+    door = options.openDoor(context);
     const decode = readsJson(context);
     for await (const item of merge(watcher, iterator, execution.id, context, options)) {
       if (door === undefined) yield toMessage(item, decode);
       else await door.write(toFrame(item));
     }
   } finally {
+    forget();
     watcher.close();
   }
 }

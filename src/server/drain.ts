@@ -7,18 +7,31 @@ const RETRY_MS = 1_000;
 
 /** Whether a server is going away, and how its streams learn of it. */
 export interface Drain {
-  /** Aborted when it begins; part of every call's signal. */
+  readonly begun: boolean;
+  /** Aborted when it begins. Not for every call: each listener makes the next one dearer. */
   readonly signal: AbortSignal;
   begin(): void;
+  /** Calls `run` when it begins; the returned function takes that back. */
+  onBegin(run: () => void): () => void;
 }
 
 export function createDrain(): Drain {
   const controller = new AbortController();
-  // Every open call listens.
+  const waiting = new Set<() => void>();
   setMaxListeners(0, controller.signal);
   return {
+    get begun() {
+      return controller.signal.aborted;
+    },
     signal: controller.signal,
-    begin: () => controller.abort(serverDraining()),
+    begin() {
+      controller.abort(serverDraining());
+      for (const run of waiting) run();
+    },
+    onBegin(run) {
+      waiting.add(run);
+      return () => waiting.delete(run);
+    },
   };
 }
 

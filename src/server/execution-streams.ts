@@ -10,7 +10,7 @@ import type { Runtime, WatchBatch, Watcher } from "../core/runtime.js";
 import { callerOf, readsJson } from "./call.js";
 import { type Drain, resumeAfter, serverDraining } from "./drain.js";
 import { listMessage, watchFrame, watchMessage } from "./event-frames.js";
-import type { OpenSideDoor } from "./side-door.js";
+import type { OpenSideDoor, SideDoor } from "./side-door.js";
 
 /** WatchEvents: the first frame at once, then stored bytes as they are, until the last batch. */
 export async function* watchEvents(
@@ -28,11 +28,16 @@ export async function* watchEvents(
     maxBatch,
     follow,
   });
+  let door: SideDoor | undefined;
+  const forget = drain.onBegin(() => {
+    watcher.close();
+    door?.close();
+  });
   try {
     const decode = readsJson(context);
     const first = await watcher.next(context.signal);
     if (first !== undefined) yield watchMessage(first, decode);
-    const door = openDoor(context);
+    door = openDoor(context);
     let batch = first;
     while (batch?.last === false) {
       batch = await watcher.next(context.signal);
@@ -42,6 +47,7 @@ export async function* watchEvents(
     }
     if (batch === undefined) throw interruption(watcher, context.signal, drain);
   } finally {
+    forget();
     watcher.close();
   }
 }
@@ -75,6 +81,6 @@ export async function listEvents(
 
 /** Why a stream ends before its last batch: the server goes away, or the caller did, or its deadline came. */
 export function interruption(watcher: Watcher, signal: AbortSignal, drain: Drain): unknown {
-  if (signal.aborted && !drain.signal.aborted) return signal.reason;
+  if (signal.aborted && !drain.begun) return signal.reason;
   return resumeAfter(watcher.afterSequence);
 }

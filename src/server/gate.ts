@@ -24,24 +24,35 @@ export interface GateOptions {
  * comes from, by who calls and what they may do, and by whether the server is
  * going away.
  */
-export function createGate(options: GateOptions): (context: HandlerContext) => Promise<void> {
-  return async (context) => {
+export function createGate(options: GateOptions): (context: HandlerContext) => Promise<void> | undefined {
+  return (context) => {
     if (context.method.methodKind === "unary") amendUnreadable(context);
-    try {
-      await admit(context, options);
-    } catch (error) {
+    const refuse = (error: unknown): never => {
       throw options.errors.toRpcError(error, context.method.name);
+    };
+    try {
+      return admit(context, options)?.catch(refuse);
+    } catch (error) {
+      return refuse(error);
     }
   };
 }
 
-async function admit(context: HandlerContext, { authenticator, scopes, drain }: GateOptions): Promise<void> {
+/** Takes a turn of the event loop only where credentials must be looked up. */
+function admit(context: HandlerContext, { authenticator, scopes, drain }: GateOptions): Promise<void> | undefined {
   const fault = context.values.get(transportedKey)?.fault;
   if (fault !== undefined) throw fault;
   const scope = scopes.get(context.method);
-  if (scope === "public") return;
-  const identity = authenticator === undefined ? LOCAL : await identify(context, authenticator);
-  if (scope === undefined || (scope !== "authenticated" && !identity.scopes.has(scope))) {
+  if (scope === "public") return undefined;
+  if (authenticator !== undefined) {
+    return identify(context, authenticator).then((identity) => authorize(context, identity, scope, drain));
+  }
+  authorize(context, LOCAL, scope, drain);
+  return undefined;
+}
+
+function authorize(context: HandlerContext, identity: Identity, scope: MethodScope | undefined, drain: Drain): void {
+  if (scope === undefined || (scope !== "authenticated" && scope !== "public" && !identity.scopes.has(scope))) {
     throw new HarnessError(
       ErrorReason.PERMISSION_DENIED,
       `${context.method.name} needs the scope ${scope ?? "that nobody has"}`,
@@ -49,7 +60,7 @@ async function admit(context: HandlerContext, { authenticator, scopes, drain }: 
     );
   }
   context.values.set(identityKey, identity);
-  if (drain.signal.aborted && lasts(context.method)) throw serverDraining();
+  if (drain.begun && lasts(context.method)) throw serverDraining();
 }
 
 async function identify(context: HandlerContext, authenticator: Authenticator): Promise<Identity> {

@@ -1,5 +1,5 @@
 import { type Duration, durationFromMs, durationMs } from "@bufbuild/protobuf/wkt";
-import type { ServiceImpl } from "@connectrpc/connect";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { ActionService } from "../../gen/ts/harnessruntime/v1/action_service_pb.js";
 import type { ConversationService } from "../../gen/ts/harnessruntime/v1/conversation_service_pb.js";
 import type { ExecutionService } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
@@ -86,7 +86,7 @@ export function executionRoutes(options: AttachOptions): ServiceImpl<typeof Exec
     watchEvents: (request, context) => watchEvents(runtime, request, context, openDoor, drain),
     attachExecution: (commands, context) => attachExecution(commands, context, options),
     watchExecutions: (request, context) =>
-      untilDrained(runtime.watchExecutions(callerOf(context), request, context.signal), drain),
+      untilDrained(runtime.watchExecutions(callerOf(context), request, untilDrain(context, drain)), drain),
     listArtifacts: (request, context) => runtime.listArtifacts(callerOf(context), request),
     getArtifact: async ({ executionId, artifactId }, context) => ({
       artifact: await runtime.getArtifact(callerOf(context), executionId, artifactId),
@@ -105,7 +105,7 @@ export function actionRoutes({
     }),
     listActions: (request, context) => runtime.listActions(callerOf(context), request),
     watchActions: (request, context) =>
-      untilDrained(runtime.watchActions(callerOf(context), request, context.signal), drain),
+      untilDrained(runtime.watchActions(callerOf(context), request, untilDrain(context, drain)), drain),
   };
 }
 
@@ -116,8 +116,13 @@ function waitMsOf(timeout: Duration | undefined): number {
   return Math.min(waitMs, MAX_WAIT_MS);
 }
 
+/** Aborted when the caller leaves or the server goes away. */
+function untilDrain(context: Pick<HandlerContext, "signal">, drain: Drain): AbortSignal {
+  return AbortSignal.any([context.signal, drain.signal]);
+}
+
 /** A view has no cursor to go on from: when the server goes away its reader starts over elsewhere. */
 async function* untilDrained<T>(view: AsyncIterable<T>, drain: Drain): AsyncGenerator<T> {
   yield* view;
-  if (drain.signal.aborted) throw serverDraining();
+  if (drain.begun) throw serverDraining();
 }

@@ -106,7 +106,6 @@ export function createRpc(options: RpcOptions): Rpc {
       readMaxBytes: limits.maxRequestBytes,
       writeMaxBytes: limits.maxResponseBytes,
       jsonOptions: { registry: DETAIL_TYPES },
-      shutdownSignal: drain.signal,
       requestGate: createGate({
         authenticator: options.auth,
         scopes: scopesByMethod(extra.map(({ service, scope }) => [service, scope])),
@@ -120,7 +119,7 @@ export function createRpc(options: RpcOptions): Rpc {
       router.service(ConversationService, conversationRoutes(runtime));
       router.service(ExecutionService, executionRoutes(streams));
       router.service(ActionService, actionRoutes(streams));
-      router.service(Health, health.implementation);
+      router.service(Health, health.implementation, { shutdownSignal: drain.signal });
       router.service(ServerReflection, reflection.v1);
       router.service(ServerReflectionV1Alpha, reflection.v1alpha);
       for (const { service, implementation, maxRequestBytes, maxResponseBytes } of extra) {
@@ -128,6 +127,7 @@ export function createRpc(options: RpcOptions): Rpc {
         router.service(service, methods, {
           readMaxBytes: maxRequestBytes ?? limits.maxRequestBytes,
           writeMaxBytes: maxResponseBytes ?? limits.maxResponseBytes,
+          shutdownSignal: drain.signal,
         });
       }
     },

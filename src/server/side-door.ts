@@ -18,6 +18,8 @@ import type { Frame } from "./event-frames.js";
 export interface SideDoor {
   /** Resolves when the next frame may be written: at once, or when the reader has caught up or is gone. */
   write(frame: Frame): Promise<void> | undefined;
+  /** Lets go of whoever waits to write, and writes nothing more. */
+  close(): void;
 }
 
 /** Opens the side door of a stream; a server whose side door is off has one that opens none. */
@@ -38,6 +40,7 @@ export function openSideDoor(context: HandlerContext): SideDoor | undefined {
     waiting?.();
   };
   let listening = false;
+  let closed = false;
   const listen = (): void => {
     if (listening) return;
     listening = true;
@@ -47,12 +50,16 @@ export function openSideDoor(context: HandlerContext): SideDoor | undefined {
   };
   return {
     write(frame) {
-      if (context.signal.aborted || target.destroyed || target.writableEnded) return undefined;
+      if (closed || context.signal.aborted || target.destroyed || target.writableEnded) return undefined;
       if (writeFrame(target, frame)) return undefined;
       listen();
       return new Promise<void>((resolve) => {
         resume = resolve;
       });
+    },
+    close() {
+      closed = true;
+      wake();
     },
   };
 }

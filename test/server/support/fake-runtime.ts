@@ -156,10 +156,11 @@ function openWatcher(
       if (first) return batch();
       if (after === log.last) await changed(log, heartbeatMs, signal);
       if (fake.failure !== undefined) throw fake.failure;
-      return signal?.aborted ? undefined : batch();
+      return signal?.aborted || !fake.watchers.has(watcher) ? undefined : batch();
     },
     close() {
-      fake.watchers.delete(watcher);
+      if (!fake.watchers.delete(watcher)) return;
+      for (const wake of log.waiting) wake();
     },
   };
   fake.watchers.add(watcher);
