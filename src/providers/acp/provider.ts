@@ -2,6 +2,7 @@ import { realpathSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
+import type { ProviderManifest } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { type Clock, systemClock } from "../../core/clock.js";
 import type { FieldViolation } from "../../core/errors.js";
 import type { CleanupReport, Provider, ProviderContext, ProviderHost, TurnOutcome } from "../../core/provider.js";
@@ -50,6 +51,7 @@ class AcpProvider implements Provider {
   readonly startTimeoutMs: number;
   readonly cancelTimeoutMs: number;
   private loadSession: boolean;
+  private declared: ProviderManifest | undefined;
   private containment: ProcessContainment | undefined;
   private pool: SessionPool | undefined;
   private readonly turns = new Map<string, Turn>();
@@ -68,8 +70,9 @@ class AcpProvider implements Provider {
     this.startTimeoutMs = initializeMs + 3 * sessionMs + (settings.namesSessionsByMinute ? 70_000 : 10_000);
   }
 
-  get manifest() {
-    return createManifest(this.settings, this.loadSession, this.containment?.level);
+  get manifest(): ProviderManifest {
+    this.declared ??= createManifest(this.settings, this.loadSession, this.containment?.level);
+    return this.declared;
   }
 
   availability() {
@@ -90,6 +93,7 @@ class AcpProvider implements Provider {
     if (settings.loadSession === undefined && this.availability().available) {
       this.loadSession = await this.probe(host, this.containment);
     }
+    this.declared = undefined;
     host.changed();
   }
 

@@ -13,6 +13,8 @@ export class Updates {
   private item = 0;
   /** What the last text belonged to: another kind of update in between begins a new item. */
   private last = "";
+  /** The first half of a character that an agent cut in two, until the other half comes. */
+  private half = "";
 
   constructor(
     private readonly turn: number,
@@ -41,10 +43,17 @@ export class Updates {
   private text(event: "outputTextDelta" | "outputReasoningDelta", kind: string, update: Fields): ProviderEvent[] {
     const content = fieldsOf(update["content"]);
     if (content["type"] !== "text") return [nativeEvent(kind, update)];
-    const text = textOf(content["text"]);
-    if (text === undefined) return [];
+    const text = this.whole(textOf(content["text"]) ?? "");
+    if (text === "") return [];
     const value = { text, itemId: this.itemOf(kind, update["messageId"]) };
     return [event === "outputTextDelta" ? { case: event, value } : { case: event, value }];
+  }
+
+  /** Joins what was kept of the last chunk, and keeps half a character at the end of this one. */
+  private whole(chunk: string): string {
+    const text = `${this.half}${chunk}`;
+    this.half = /[\uD800-\uDBFF]$/.test(text) ? text.slice(-1) : "";
+    return this.half === "" ? text : text.slice(0, -1);
   }
 
   private itemOf(kind: string, messageId: unknown): string {

@@ -62,7 +62,7 @@ export async function openContainment(options: ContainmentOptions): Promise<Proc
         listProcesses: level === Containment.BEST_EFFORT ? listWithoutMarks : listProcesses,
         async record(mark, roots) {
           await folder.write(mark, label, roots);
-          watch.add(mark);
+          watch.add(mark, roots);
         },
         async forget(mark) {
           watch.remove(mark);

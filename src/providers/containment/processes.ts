@@ -20,6 +20,10 @@ export interface ProcessEntry {
 /** The environment variable that carries a mark is this and the mark; several runtimes, one inside the other, do not hide one another's. */
 export const MARK_VARIABLE = "HARNESS_MARK_";
 const MARK = /(?:^|\0)HARNESS_MARK_([0-9a-f]{32})=/g;
+/** The parent of the kernel's threads. */
+const KERNEL_THREADS = 2;
+const EMPTY_LOOKS = 3;
+const EMPTY_PAUSE_MS = 2;
 /** How many processes are read at a time. */
 const READERS = 16;
 
@@ -59,14 +63,23 @@ export async function readProcess(pid: number): Promise<ProcessEntry | undefined
     session: Number(session),
     startTime: fields[19] ?? "",
     name: stat.slice(stat.indexOf("(") + 1, nameEnd),
-    marks: await readMarks(pid),
+    // The kernel's own threads have none.
+    marks: pid === KERNEL_THREADS || Number(parent) === KERNEL_THREADS ? [] : await readMarks(pid),
   };
 }
 
+/**
+ * A process that is just becoming another program has no environment to read for
+ * a moment: one that is empty is read again.
+ */
 async function readMarks(pid: number): Promise<string[]> {
-  const environment = await readFile(`/proc/${pid}/environ`, "latin1").catch(() => "");
-  if (!environment.includes(MARK_VARIABLE)) return [];
-  return Array.from(environment.matchAll(MARK), (match) => match[1] ?? "");
+  for (let look = 0; look < EMPTY_LOOKS; look++) {
+    if (look > 0) await new Promise((resolve) => setTimeout(resolve, EMPTY_PAUSE_MS));
+    const environment = await readFile(`/proc/${pid}/environ`, "latin1").catch(() => undefined);
+    if (environment === "") continue;
+    return Array.from((environment ?? "").matchAll(MARK), (match) => match[1] ?? "");
+  }
+  return [];
 }
 
 async function listFromPs(): Promise<ProcessEntry[]> {

@@ -2,14 +2,16 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Log } from "../../core/provider.js";
+import type { ProcessIdentity } from "./sweep.js";
+import type { WatchedTree } from "./watchdog.js";
 
 /** A watchdog that keeps dying cannot run here; the sweep at the next start is then what is left. */
 const MOST_RESTARTS = 5;
 
 /** Holds a watchdog process, which ends marked processes when this one dies without doing so. */
 export interface Watch {
-  /** Has it end what carries `mark`. */
-  add(mark: string): void;
+  /** Has it end what carries `mark` or descends from `roots`; said again, the later roots count. */
+  add(mark: string, roots: readonly ProcessIdentity[]): void;
   remove(mark: string): void;
   /** Lets the watchdog go, and waits until it is gone; what it still had to watch, it ends. */
   close(): Promise<void>;
@@ -21,7 +23,7 @@ export interface Watch {
  * group reaches it, and it keeps the runtime from nothing.
  */
 export function createWatch(log: Log): Watch {
-  const marks = new Set<string>();
+  const trees = new Map<string, string>();
   let child: ChildProcess | undefined;
   let closed = false;
   let restarts = 0;
@@ -31,24 +33,25 @@ export function createWatch(log: Log): Watch {
     child = started;
     started.once("exit", (code, signal) => {
       child = undefined;
-      if (closed || marks.size === 0) return;
+      if (closed || trees.size === 0) return;
       log.warn({ code, signal }, "the watchdog of the process trees ended");
       if (restarts++ < MOST_RESTARTS) start();
     });
     started.once("error", (error) => log.error({ error: error.message }, "the watchdog did not start"));
     started.stdin?.on("error", () => {});
-    for (const mark of marks) started.stdin?.write(`+${mark}\n`);
+    for (const line of trees.values()) started.stdin?.write(line);
   };
 
   return {
-    add(mark) {
-      marks.add(mark);
+    add(mark, roots) {
+      const line = `${JSON.stringify({ mark, roots } satisfies WatchedTree)}\n`;
+      trees.set(mark, line);
       if (child === undefined) start();
-      else child.stdin?.write(`+${mark}\n`);
+      else child.stdin?.write(line);
     },
     remove(mark) {
-      marks.delete(mark);
-      child?.stdin?.write(`-${mark}\n`);
+      trees.delete(mark);
+      child?.stdin?.write(`${JSON.stringify({ mark } satisfies WatchedTree)}\n`);
     },
     async close() {
       closed = true;

@@ -1,18 +1,26 @@
 import { extname } from "node:path";
 import { createInterface } from "node:readline";
+import type { ProcessIdentity } from "./sweep.js";
+
+/** A line of the watchdog's standard input, as JSON. Without roots the tree has ended. */
+export interface WatchedTree {
+  readonly mark: string;
+  readonly roots?: readonly ProcessIdentity[];
+}
 
 /**
- * The program of a small process beside the runtime: it is told the mark of
- * each process tree, one `+MARK` or `-MARK` a line, and ends those that are
- * left when its standard input ends, which it does however the runtime died.
+ * The program of a small process beside the runtime: it is told of each process
+ * tree, and ends those that are left when its standard input ends, which it
+ * does however the runtime died.
  */
-const marks = new Set<string>();
+const trees = new Map<string, readonly ProcessIdentity[]>();
 /** Between SIGTERM and SIGKILL, and for the killing: nobody waits for the result. */
 const LIMITS = { termGraceMs: 500, killLimitMs: 10_000 };
 
 for await (const line of createInterface({ input: process.stdin })) {
-  if (line.startsWith("+")) marks.add(line.slice(1));
-  else marks.delete(line.slice(1));
+  const { mark, roots } = JSON.parse(line) as WatchedTree;
+  if (roots === undefined) trees.delete(mark);
+  else trees.set(mark, roots);
 }
 
 // Beside this file: .ts where Node runs the sources, .js where it runs what was built of them.
@@ -26,8 +34,10 @@ const { listProcesses } = (await load("processes")) as typeof import("./processe
  */
 const LOOKS = 5;
 const BETWEEN_LOOKS_MS = 300;
-const trees = [...marks].map((mark) => ({ mark, known: new Map<number, string>() }));
+const left = [...trees].map(([mark, roots]) => {
+  return { mark, known: new Map(roots.map(({ pid, startTime }) => [pid, startTime])) };
+});
 for (let look = 0; look < LOOKS; look++) {
   if (look > 0) await new Promise((resolve) => setTimeout(resolve, BETWEEN_LOOKS_MS));
-  await Promise.all(trees.map((tree) => endMembers(tree, LIMITS, listProcesses)));
+  await Promise.all(left.map((tree) => endMembers(tree, LIMITS, listProcesses)));
 }

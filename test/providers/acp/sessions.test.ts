@@ -134,6 +134,20 @@ describe("after a restart of the runtime", () => {
     expect(resumed.text()).toContain('"optionId":"yes"');
   });
 
+  test("A09 an answer that was handed over is not given again: the question is asked anew", async () => {
+    const fixture = await openAgent();
+    const options = [{ optionId: "yes", name: "Yes", kind: "allow_once" }];
+    const toolCall = { toolCallId: "t1", title: "go", rawInput: { a: 1 } };
+    const live = await fixture.run([{ ask: { toolCall, options } }, { once: [{ text: "half" }, { hang: true }] }]);
+    await live.respond(await live.action(), { approved: true });
+    await live.until("text", () => live.text().includes("half"));
+    const again = await fixture.reopen();
+    const resumed = await again.follow(live.id);
+    await resumed.respond(await resumed.action(2), { approved: true });
+    expect(await resumed.end()).toMatchObject({ attempt: 2, state: ExecutionState.SUCCEEDED });
+    expect(resumed.all("actionResponded")).toHaveLength(2);
+  });
+
   test("an agent that cannot load its session fails: what it had done is not known", async () => {
     const fixture = await openAgent();
     const live = await fixture.run([{ text: "half" }, { hang: true }]);

@@ -22,6 +22,12 @@ describe("what an agent does becomes events", () => {
     expect(new Set(items).size).toBe(2);
   });
 
+  test("a character that an agent cuts in two is whole again", async () => {
+    const { run } = await openAgent();
+    const live = await run([{ text: "a\ud83d" }, { text: "\ude00b" }, { text: "c\ud83d" }]);
+    expect((await live.end()).finalOutput).toBe("a😀bc");
+  });
+
   test("a call is started, updated and completed once, whatever comes first, twice or late", async () => {
     const { run } = await openAgent();
     const live = await run([
