@@ -20,8 +20,8 @@ export interface ProcessEntry {
 /** The environment variable that carries a mark is this and the mark; several runtimes, one inside the other, do not hide one another's. */
 export const MARK_VARIABLE = "HARNESS_MARK_";
 const MARK = /(?:^|\0)HARNESS_MARK_([0-9a-f]{32})=/g;
-/** The parent of the kernel's threads. */
-const KERNEL_THREADS = 2;
+/** PF_KTHREAD among a process's flags. */
+const KERNEL_THREAD = 0x00200000;
 const EMPTY_LOOKS = 3;
 const EMPTY_PAUSE_MS = 2;
 /** How many processes are read at a time. */
@@ -54,7 +54,7 @@ export async function readProcess(pid: number): Promise<ProcessEntry | undefined
   if (stat === undefined) return undefined;
   const nameEnd = stat.lastIndexOf(")");
   const fields = stat.slice(nameEnd + 2).split(" ");
-  const [state = "", parent, group, session] = fields;
+  const [state = "", parent, group, session, , , flags] = fields;
   if (state === "Z" || state === "X") return undefined;
   return {
     pid,
@@ -63,8 +63,8 @@ export async function readProcess(pid: number): Promise<ProcessEntry | undefined
     session: Number(session),
     startTime: fields[19] ?? "",
     name: stat.slice(stat.indexOf("(") + 1, nameEnd),
-    // The kernel's own threads have none.
-    marks: pid === KERNEL_THREADS || Number(parent) === KERNEL_THREADS ? [] : await readMarks(pid),
+    // The kernel's own threads have no environment.
+    marks: (Number(flags) & KERNEL_THREAD) === 0 ? await readMarks(pid) : [],
   };
 }
 
