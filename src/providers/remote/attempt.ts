@@ -15,16 +15,15 @@ import { InputMode } from "../../../gen/ts/harnessruntime/v1/input_pb.js";
 import { supports } from "../../core/capability.js";
 import type { Clock } from "../../core/clock.js";
 import { isHarnessError } from "../../core/errors.js";
-import { MAX_WAITING_ACTIONS } from "../../core/limits.js";
 import type { CleanupReport, ProviderContext, TurnOutcome } from "../../core/provider.js";
 import { ProviderLostError } from "../../core/provider-lost.js";
 import { abortCause } from "../../core/turn-aborted.js";
-import { ProtocolViolationError } from "../../core/violation.js";
 import { Inbox, type InboxHost } from "./inbox.js";
 import type { Instance } from "./instance.js";
 import type { OutboxMessage } from "./outbox-message.js";
+import { type Asker, Questions } from "./questions.js";
 import { fenced } from "./status.js";
-import { toAbandoned, toActionInit, toAnswerMessage, toRun, toTurnOutcome, violation } from "./turn-messages.js";
+import { toRun, toTurnOutcome, violation } from "./turn-messages.js";
 
 const RETRY_MS = 1_000;
 
@@ -59,16 +58,14 @@ export interface AttemptOptions {
 }
 
 /** One attempt of one execution on one instance: between the runtime's port and the wire. */
-export class RemoteAttempt implements InboxHost {
+export class RemoteAttempt implements InboxHost, Asker {
   readonly executionId: string;
   readonly attempt: number;
   readonly instance: Instance;
   readonly #clock: Clock;
   readonly #inbox: Inbox;
   readonly #isEnding: boolean;
-  /** The questions so far; their answer where it is known. */
-  readonly #asked = new Map<string, AnswerMessage | undefined>();
-  readonly #early: RequestAction[] = [];
+  readonly #questions = new Questions(this);
   readonly #knownTurn: number | undefined;
   #turn: RunningTurn | undefined;
   #cancelling: Cancelling | undefined;
@@ -127,7 +124,7 @@ export class RemoteAttempt implements InboxHost {
     try {
       turn.run = await toRun(context, isFirst);
       this.#sendTurn(turn);
-      for (const request of this.#early.splice(0)) void this.ask(request, true);
+      for (const request of this.#questions.takeEarly()) this.#inbox.take({ case: "requestAction", value: request });
       void this.#inbox.resume();
       void this.#followSteers(turn);
       return await ended.promise;
@@ -205,12 +202,12 @@ export class RemoteAttempt implements InboxHost {
     this.instance.connection?.ack(this.executionId, this.attempt, emitId, refusal);
   }
 
-  async ask(request: RequestAction, isRepeated: boolean): Promise<unknown> {
-    const { key } = request;
-    const known = this.#asked.get(key);
-    if (known !== undefined && (isRepeated || !known.abandoned)) this.#sendAnswer(known);
-    else if (known !== undefined || !this.#asked.has(key)) return await this.#request(request);
-    return undefined;
+  ask(request: RequestAction, isRepeated: boolean): Promise<unknown> {
+    return this.#questions.ask(request, isRepeated);
+  }
+
+  answer(value: AnswerMessage): void {
+    if (this.#phase === "live") this.instance.connection?.send({ case: "actionAnswer", value });
   }
 
   finish({ turn: number, outcome }: Finish): "wait" | "stored" {
@@ -220,8 +217,9 @@ export class RemoteAttempt implements InboxHost {
       this.violate(`it finished turn ${number} in turn ${turn.context.turn}`);
       return "wait";
     }
+    const ended = toTurnOutcome(outcome, this.instance.manifest);
     turn.state = "finished";
-    turn.ended.resolve(toTurnOutcome(outcome, this.instance.manifest));
+    turn.ended.resolve(ended);
     return this.#cancelling === undefined ? "wait" : "stored";
   }
 
@@ -239,40 +237,6 @@ export class RemoteAttempt implements InboxHost {
 
   fenced(error: Error): void {
     this.#turn?.ended.reject(error);
-  }
-
-  async #request(request: RequestAction): Promise<unknown> {
-    const context = this.context();
-    const { key } = request;
-    if (context === undefined) {
-      this.#keep(request);
-      return undefined;
-    }
-    this.#asked.set(key, undefined);
-    const answered = context.requestAction(toActionInit(request)).then(
-      (answer) => this.#answer(key, toAnswerMessage(answer, this.executionId, this.attempt)),
-      (error: unknown) => {
-        const refused = error instanceof ProtocolViolationError || isHarnessError(error);
-        if (refused && this.#asked.delete(key)) return error;
-        return this.#answer(key, toAbandoned(key, this.executionId, this.attempt));
-      },
-    );
-    // What is wrong with a question is known at once; its answer may take days.
-    return await Promise.race([answered, new Promise<undefined>((resolve) => setImmediate(resolve, undefined))]);
-  }
-
-  /** A question that is repeated before the turn goes on here is asked when it does. */
-  #keep(request: RequestAction): void {
-    if (this.#early.push(request) > MAX_WAITING_ACTIONS) this.violate("it repeats more questions than may be open");
-  }
-
-  #answer(key: string, answer: AnswerMessage): undefined {
-    this.#asked.set(key, answer);
-    this.#sendAnswer(answer);
-  }
-
-  #sendAnswer(value: AnswerMessage): void {
-    if (this.#phase === "live") this.instance.connection?.send({ case: "actionAnswer", value });
   }
 
   #sendTurn(turn: RunningTurn): void {

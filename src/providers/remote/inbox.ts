@@ -103,7 +103,7 @@ export class Inbox {
   }
 
   #takeAgain(message: OutboxMessage): void {
-    if (message.case === "requestAction") void this.#host.ask(message.value, true);
+    if (message.case === "requestAction") this.#host.ask(message.value, true).catch((error) => this.#broken(error));
     if (message.value.emitId <= this.#stored) this.#host.ack(this.#stored, undefined);
   }
 
@@ -127,10 +127,17 @@ export class Inbox {
     this.#idle = idle.promise;
     try {
       while (this.#mayGoOn()) await this.#next();
+    } catch (error) {
+      this.#broken(error);
     } finally {
       this.#pumping = false;
       idle.resolve();
     }
+  }
+
+  /** What cannot be read at all, such as a number that JSON has no form for, ends the attempt and nothing else. */
+  #broken(error: unknown): void {
+    this.#host.violate(error instanceof Error ? error.message : String(error));
   }
 
   #mayGoOn(): boolean {

@@ -85,6 +85,15 @@ export class Instance {
     this.#stopGrace = clock.after(graceMs, () => this.lose(`instance ${this.id} was away for more than ${graceMs} ms`));
   }
 
+  /** Ends its stream for good: another runtime goes on with what it has. */
+  close(error: Error): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    this.#stopGrace?.();
+    connection?.close(error);
+    this.#host.gone(this);
+  }
+
   /** Gives up all that it has. */
   lose(message: string): void {
     this.#stopGrace?.();

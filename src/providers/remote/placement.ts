@@ -2,7 +2,7 @@ import { supports } from "../../core/capability.js";
 import type { Clock } from "../../core/clock.js";
 import type { Instance } from "./instance.js";
 
-/** How many conversations are remembered with the instance that ran them last. */
+/** How many conversations are remembered with the instance that ran them last, and how many versions. */
 const MAX_REMEMBERED = 10_000;
 
 /** Work that wants an instance. */
@@ -50,6 +50,7 @@ export class Placement {
   /** Instances came, went or have room; returns one of the version that holds now, where any is there. */
   changed(version?: string): Instance | undefined {
     if (version !== undefined && !this.#versions.includes(version)) this.#versions.push(version);
+    if (this.#versions.length > MAX_REMEMBERED) this.#versions.shift();
     const open = [...this.#instances()].filter(({ isOpen }) => isOpen);
     const newest = open.reduce<Instance | undefined>((best, instance) => {
       const isNewer = best === undefined || this.#ageOf(instance) > this.#ageOf(best);

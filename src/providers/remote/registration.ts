@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { toBinary } from "@bufbuild/protobuf";
+import { toBinary, toJson } from "@bufbuild/protobuf";
 import { pathToString } from "@bufbuild/protobuf/reflect";
 import { createValidator } from "@bufbuild/protovalidate";
 import { type Register, RegisterSchema } from "../../../gen/ts/harnessruntime/provider/v1/provider_pb.js";
@@ -45,6 +45,7 @@ export function checkRegister(register: Register): ProviderManifest {
   }
   if (!manifest.topologies.includes(Topology.REMOTE)) throw invalid("manifest.topologies", "they must contain REMOTE");
   checkSchema(manifest);
+  checkJson(manifest);
   return manifest;
 }
 
@@ -53,6 +54,15 @@ export function versionOf(manifest: ProviderManifest): string {
   const capabilities = Object.entries(manifest.capabilities).sort(([a], [b]) => (a < b ? -1 : 1));
   const rest = toBinary(ProviderManifestSchema, { ...manifest, capabilities: {} });
   return createHash("sha256").update(JSON.stringify(capabilities)).update(rest).digest("base64url");
+}
+
+/** A number that JSON has no form for would spoil every list of providers. */
+function checkJson(manifest: ProviderManifest): void {
+  try {
+    toJson(ProviderManifestSchema, manifest);
+  } catch (error) {
+    throw invalid("manifest", error instanceof Error ? error.message : String(error));
+  }
 }
 
 function checkSchema({ configSchema }: ProviderManifest): void {

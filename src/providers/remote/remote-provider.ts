@@ -100,7 +100,7 @@ export class RemoteProvider implements Provider, InstanceHost {
       {},
       { retryMs: 1_000 },
     );
-    for (const { connection } of this.#instances.values()) connection?.close(error);
+    for (const instance of [...this.#instances.values()]) instance.close(error);
   }
 
   /** Places the execution on an instance; fails where none is there for it within the grace. */

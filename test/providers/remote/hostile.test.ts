@@ -85,6 +85,11 @@ describe("a stream is ended with the reason where", () => {
       { manifest: { ...remoteManifest(), configSchema: { type: "nonsense" } } },
       /config_schema/,
     ],
+    [
+      "metadata that JSON has no form for",
+      { manifest: { ...remoteManifest(), metadata: { cost: Number.NaN } } },
+      /manifest/,
+    ],
     ["the ID of a configured provider", { manifest: { ...remoteManifest(), id: "scripted" } }, /choose another/],
   ])("its manifest or instance has %s", async (_, more, message) => {
     const remote = await openRemoteKit();
@@ -211,6 +216,14 @@ describe("an instance that breaks the protocol fails its execution, with its cle
       (peer, id) => {
         const events = [{ payload: { case: "runCompleted" as const, value: {} } }];
         peer.send({ case: "emit", value: { executionId: id, attempt: 1, emitId: 1, events } });
+      },
+    ],
+    [
+      "a result that JSON has no form for",
+      /NaN|finite|JSON/i,
+      (peer, id) => {
+        const structuredOutput = { kind: { case: "numberValue", value: Number.NaN } };
+        peer.finish(id, 1, { result: { case: "success", value: { structuredOutput } } });
       },
     ],
     [

@@ -50,7 +50,7 @@ async function serve(
   remoteOptions: RemoteProvidersOptions = {},
 ): Promise<Served> {
   const store = openMemoryStore();
-  const remote = await openRemoteProviders({ graceMs: 5_000, heartbeatMs: 100, ...remoteOptions });
+  const remote = await openRemoteProviders({ graceMs: 15_000, ...remoteOptions });
   const runtime = await openRuntime({ store, providers: [] });
   const server = await startServer({ runtime, port: 0, services: [remote.serve(runtime)], ...options });
   onTestFinished(async () => {
@@ -199,7 +199,7 @@ describe("over the network", () => {
   });
 
   test("a connection that is cut at random bytes, delayed and half-open loses and doubles nothing", async () => {
-    const { server, run, over } = await serve();
+    const { server, run, over } = await serve({}, { heartbeatMs: 300, graceMs: 15_000 });
     const endings = ["reset", "close", "half-open"] as const;
     const proxy = await openProxy(server.port, (connection) => ({
       afterBytes: 900 + ((connection * 577) % 4_000),
