@@ -8,6 +8,7 @@ import type { CreateConversationRequest } from "../../gen/ts/harnessruntime/v1/c
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import type { SendInputRequest, WithdrawInputRequest } from "../../gen/ts/harnessruntime/v1/execution_commands_pb.js";
 import { type Execution, ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { checkJson } from "./check-json.js";
 import type { Clock } from "./clock.js";
 import { closedActionError, decideRespond } from "./decide-action.js";
 import { decideSend, decideWithdraw, takesNoInput } from "./decide-input.js";
@@ -185,6 +186,7 @@ export async function createConversation(
   request: CreateConversationRequest,
 ): Promise<Conversation> {
   const { metadata, labels, idempotencyKey } = request;
+  if (metadata !== undefined) checkJson(metadata, "metadata");
   const conversationId = ids.next("conversation");
   const row = conversationRow(conversationId, caller, clock.now(), { labels, ...(metadata && { metadata }) });
   const requestDigest = digest({ metadata: metadata ?? {}, labels });

@@ -12,6 +12,7 @@ import {
 import { ContentSchema } from "../../gen/ts/harnessruntime/v1/content_pb.js";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ActionTimeoutPolicy } from "../../gen/ts/harnessruntime/v1/policy_pb.js";
+import { checkJson, checkJsonValue } from "./check-json.js";
 import { type Decision, nothing, type PayloadInit, record } from "./decision.js";
 import { HarnessError, invalid } from "./errors.js";
 import { turnInputId } from "./evolve.js";
@@ -160,6 +161,8 @@ function checkAnswer(
   if (toBinary(ActionResponseSchema, response).length > MAX_DESCRIPTOR_BYTES) {
     throw invalid("response", `an answer is at most ${MAX_DESCRIPTOR_BYTES} bytes; pass large content by reference`);
   }
+  if (response.value !== undefined) checkJsonValue(response.value, "response.value");
+  if (response.metadata !== undefined) checkJson(response.metadata, "response.metadata");
   return action.kind === ActionKind.INPUT ? checkInput(action, response) : checkApproval(action, response);
 }
 
