@@ -6,7 +6,8 @@ import {
   SupportLevel,
 } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
 import type { Caller, Runtime } from "../core/runtime.js";
-import { CHECKS, type Check } from "./conformance/checks.js";
+import type { Check } from "./conformance/check.js";
+import { CHECKS } from "./conformance/checks.js";
 import { levelOf, type Scene } from "./conformance/scene.js";
 import type { Situations } from "./conformance/situation.js";
 

@@ -1,54 +1,16 @@
-import {
-  type ClientConnection,
-  type CreateElicitationResponse,
-  client,
-  type InitializeRequest,
-  methods,
-  PROTOCOL_VERSION,
-  type ReadTextFileRequest,
-  type ReadTextFileResponse,
-  RequestError,
-  type RequestPermissionResponse,
-  type WriteTextFileRequest,
-} from "@agentclientprotocol/sdk";
+import { type ClientConnection, methods, PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk";
 import type { Clock } from "../../core/clock.js";
 import type { Log } from "../../core/provider.js";
 import { findCommand } from "../containment/command.js";
 import type { ContainedProcess, ProcessTree } from "../containment/tree.js";
+import { type AgentHost, createClient } from "./agent-host.js";
+import { type AgentInfo, initializeRequest, readInfo } from "./agent-info.js";
 import { agentError } from "./failure.js";
-import { type Fields, fieldsOf, listOf, textOf } from "./json.js";
+import { type Fields, fieldsOf } from "./json.js";
 import { type MessageSink, messageStream } from "./message-stream.js";
 import { createOutputTail, createRedact, type OutputTail, type Redact } from "./redact.js";
 import type { AgentSettings } from "./settings.js";
-import type { Terminals } from "./terminals.js";
 import { settledWithin, withLimit } from "./time-limit.js";
-
-/** What an agent may ask of its client. */
-export interface AgentHost {
-  update(params: Fields): void;
-  requestPermission(params: Fields): Promise<RequestPermissionResponse>;
-  elicit(params: Fields): Promise<CreateElicitationResponse>;
-  readTextFile(request: ReadTextFileRequest): Promise<ReadTextFileResponse>;
-  writeTextFile(request: WriteTextFileRequest): Promise<void>;
-  terminals(): Terminals;
-  /** A message was dropped, for its length. */
-  dropped(method: string | undefined, sizeBytes: number): void;
-  /** Resolves when the agent may be read on. Undefined: now. */
-  ready(): Promise<void> | undefined;
-}
-
-/** What an agent said of itself. */
-export interface AgentInfo {
-  readonly name: string;
-  readonly version: string;
-  readonly loadSession: boolean;
-  readonly image: boolean;
-  readonly embeddedContext: boolean;
-  readonly mcpHttp: boolean;
-  readonly mcpSse: boolean;
-  /** The ways to log in, by their ids. */
-  readonly authMethods: readonly string[];
-}
 
 export interface AgentOptions {
   readonly settings: AgentSettings;
@@ -221,51 +183,6 @@ export async function probeAgent(options: AgentOptions): Promise<AgentInfo> {
     },
   };
   return (await AgentProcess.start(options, host)).info;
-}
-
-/** Each question of the agent goes to the host. Parsers of our own where the SDK's are stricter than agents are. */
-function createClient(host: AgentHost) {
-  return client({ name: "harness-runtime" })
-    .onRequest(methods.client.session.requestPermission, fieldsOf, ({ params }) => host.requestPermission(params))
-    .onRequest(methods.client.elicitation.create, fieldsOf, ({ params }) => host.elicit(params))
-    .onRequest(methods.client.fs.readTextFile, ({ params }) => host.readTextFile(params))
-    .onRequest(methods.client.fs.writeTextFile, ({ params }) => host.writeTextFile(params))
-    .onRequest(methods.client.terminal.create, async ({ params }) => ({
-      terminalId: await host.terminals().create(params),
-    }))
-    .onRequest(methods.client.terminal.output, ({ params }) => host.terminals().output(params.terminalId))
-    .onRequest(methods.client.terminal.waitForExit, ({ params }) => host.terminals().waitForExit(params.terminalId))
-    .onRequest(methods.client.terminal.kill, ({ params }) => host.terminals().kill(params.terminalId))
-    .onRequest(methods.client.terminal.release, ({ params }) => host.terminals().release(params.terminalId));
-}
-
-function initializeRequest({ files, terminals, elicitation }: AgentSettings): InitializeRequest {
-  return {
-    protocolVersion: PROTOCOL_VERSION,
-    clientInfo: { name: "harness-runtime", version: "1.0.0" },
-    clientCapabilities: {
-      fs: { readTextFile: files === "read_write", writeTextFile: files !== "none" },
-      terminal: terminals,
-      ...(elicitation ? { elicitation: { form: {} } } : {}),
-    },
-  };
-}
-
-function readInfo(answer: Fields): AgentInfo {
-  const capabilities = fieldsOf(answer["agentCapabilities"]);
-  const prompt = fieldsOf(capabilities["promptCapabilities"]);
-  const mcp = fieldsOf(capabilities["mcpCapabilities"]);
-  const { name, version } = fieldsOf(answer["agentInfo"]);
-  return {
-    name: textOf(name) ?? "",
-    version: textOf(version) ?? "",
-    loadSession: capabilities["loadSession"] === true,
-    image: prompt["image"] === true,
-    embeddedContext: prompt["embeddedContext"] === true,
-    mcpHttp: mcp["http"] === true,
-    mcpSse: mcp["sse"] === true,
-    authMethods: listOf(answer["authMethods"]).flatMap(({ id }) => textOf(id) ?? []),
-  };
 }
 
 /** The error for a command that is not installed. */

@@ -9,7 +9,9 @@ import {
   type WriteTextFileRequest,
 } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { type AgentHost, type AgentInfo, type AgentOptions, AgentProcess } from "./agent-process.js";
+import type { AgentHost } from "./agent-host.js";
+import type { AgentInfo } from "./agent-info.js";
+import { type AgentOptions, AgentProcess } from "./agent-process.js";
 import { AUTH_REQUIRED, agentError, answeredError } from "./failure.js";
 import { readTextFile, writeTextFile } from "./files.js";
 import { type Fields, fieldsOf, listOf, textOf } from "./json.js";

@@ -1,7 +1,7 @@
 import type { McpServer } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { FieldViolation } from "../../core/errors.js";
-import type { AgentInfo } from "./agent-process.js";
+import type { AgentInfo } from "./agent-info.js";
 import { agentError } from "./failure.js";
 
 /** An MCP server: a program (`command`), or an address (`url`). */

@@ -1,7 +1,7 @@
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import type { Attachment, Content } from "../../../gen/ts/harnessruntime/v1/content_pb.js";
 import type { HistoryItem } from "../../core/provider.js";
-import type { AgentInfo } from "./agent-process.js";
+import type { AgentInfo } from "./agent-info.js";
 import { agentError } from "./failure.js";
 
 /** Returns an input in the protocol's form. Throws where the agent cannot take one of its attachments. */

@@ -81,7 +81,7 @@ describe("MCP servers of an execution", () => {
   };
 
   test("reach the agent where they are allowed", async () => {
-    const { run, root } = await openAgent({ mcp });
+    const { run } = await openAgent({ mcp });
     const servers = {
       ...{ docs: true, web: true, mine: { command: "npx", args: ["-y", "thing"] } },
       far: { url: "https://mcp.example.com/x", headers: { a: "b" } },
@@ -94,7 +94,6 @@ describe("MCP servers of an execution", () => {
       { name: "mine", command: "npx", args: ["-y", "thing"], env: [] },
       { type: "http", name: "far", url: "https://mcp.example.com/x", headers: [{ name: "a", value: "b" }] },
     ]);
-    expect(root).not.toBe("");
   });
 
   test.each([
