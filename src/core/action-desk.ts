@@ -135,11 +135,19 @@ export class ActionDesk {
     opening.then(
       (opened) => {
         waiting.opened = opened;
-        if (opened) waiting.onOpen?.(waiting.action.id);
+        if (opened) this.#tellOpened(waiting);
         this.follow();
       },
       (error: unknown) => this.#drop(waiting, error),
     );
+  }
+
+  #tellOpened(waiting: Waiting): void {
+    try {
+      waiting.onOpen?.(waiting.action.id);
+    } catch (error) {
+      this.#drop(waiting, error);
+    }
   }
 
   /** The open action was closed: by an answer, by its timeout, or because it was abandoned. */

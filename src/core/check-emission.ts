@@ -10,6 +10,7 @@ import { EVENT_NAMES, eventName } from "./event-name.js";
 import { MAX_EVENT_BYTES } from "./limits.js";
 import type { ProviderEvent, ProviderEventKind } from "./provider.js";
 import { ProtocolViolationError } from "./violation.js";
+import { wellFormed } from "./well-formed.js";
 
 /** A text delta longer than this is split, so that its event stays below MAX_EVENT_BYTES. */
 const MAX_DELTA_BYTES = MAX_EVENT_BYTES - 4096;
@@ -42,7 +43,8 @@ const STREAMED: ReadonlySet<string> = new Set<ProviderEventKind>(["outputTextDel
  * malformed data or a capability that the manifest does not have; a HarnessError
  * with EVENT_TOO_LARGE for more than 256 KiB.
  */
-export function checkEmission(event: ProviderEvent, manifest: ProviderManifest): readonly PayloadInit[] {
+export function checkEmission(raw: ProviderEvent, manifest: ProviderManifest): readonly PayloadInit[] {
+  const event = wellFormed(raw);
   const kind: unknown = (event as { case?: unknown } | null)?.case;
   if (typeof kind !== "string" || !Object.hasOwn(CHECKS, kind)) {
     throw new ProtocolViolationError(`a provider may not emit ${JSON.stringify(nameFor(kind))}`);
@@ -114,13 +116,14 @@ function negative(usage: unknown): string | undefined {
   return wrong === undefined ? undefined : `usage.${wrong[0]} must be an integer of at least 0`;
 }
 
-const DEEPEST = 100;
+/** Levels of nested data: what is deeper could not be read back by every client. */
+const DEEPEST = 32;
 
 /** Finds a number that JSON has no form for, or data nested without end. */
-function notFinite(value: unknown, depth: number): string | undefined {
+export function notFinite(value: unknown, depth: number): string | undefined {
   if (typeof value === "number") return Number.isFinite(value) ? undefined : "numbers must be finite";
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) return undefined;
-  if (depth > DEEPEST) return `data may be nested ${DEEPEST} deep`;
+  if (depth > DEEPEST) return `data may be nested ${DEEPEST} levels deep`;
   for (const part of Object.values(value)) {
     const wrong = notFinite(part, depth + 1);
     if (wrong !== undefined) return wrong;

@@ -1,9 +1,12 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { type ContainmentReport, ContainmentReportSchema } from "../../gen/ts/harnessruntime/v1/containment_pb.js";
 import { type Bounded, bounded, promised } from "./bounded.js";
 import type { Clock } from "./clock.js";
 import type { Cleanup } from "./decide-run.js";
 import { thrown } from "./outcome.js";
 import type { CleanupReport, Provider } from "./provider.js";
 import type { Turn } from "./turn.js";
+import { wellFormed } from "./well-formed.js";
 
 const CANCEL_TIMEOUT_MS = 10_000;
 
@@ -38,9 +41,19 @@ function toCleanup(hook: Bounded<CleanupReport | undefined>, rest: Bounded<unkno
   if (hook.kind === "late") errors.push(`the provider's cancel hook did not return within ${limitMs} ms`);
   if (rest.kind === "late") errors.push(`the provider did not stop within ${limitMs} ms`);
   const report = hook.kind === "done" ? hook.value : undefined;
-  if (report?.error) errors.push(report.error);
-  return {
-    error: errors.join("; "),
-    ...(report?.containment === undefined ? {} : { containment: report.containment }),
-  };
+  if (report?.error) errors.push(String(report.error));
+  const containment = containmentOf(report);
+  if (containment === "unreadable") errors.push("the provider's containment report cannot be read");
+  return { error: errors.join("; "), ...(typeof containment === "object" ? { containment } : {}) };
+}
+
+function containmentOf(report: CleanupReport | undefined): ContainmentReport | "unreadable" | undefined {
+  if (report?.containment === undefined) return undefined;
+  try {
+    const containment = create(ContainmentReportSchema, wellFormed(report.containment));
+    toBinary(ContainmentReportSchema, containment);
+    return containment;
+  } catch {
+    return "unreadable";
+  }
 }

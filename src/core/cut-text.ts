@@ -4,8 +4,9 @@ export interface CutText {
   readonly truncated: boolean;
 }
 
-/** Cuts `text` to at most `maxBytes` of UTF-8, at a code-point boundary. */
-export function cutText(text: string, maxBytes: number): CutText {
+/** Cuts `text` to at most `maxBytes` of UTF-8, at a code-point boundary. Half a surrogate pair, which UTF-8 has no form for, becomes U+FFFD. */
+export function cutText(raw: string, maxBytes: number): CutText {
+  const text = raw.toWellFormed();
   if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return { text, truncated: false };
   return { text: text.slice(0, prefixLength(text, 0, maxBytes)), truncated: true };
 }

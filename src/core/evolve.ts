@@ -5,6 +5,7 @@ import {
   type Execution,
   ExecutionErrorSchema,
 } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { ActionTimeoutPolicy } from "../../gen/ts/harnessruntime/v1/policy_pb.js";
 import { CompletionAction } from "../../gen/ts/harnessruntime/v1/result_events_pb.js";
 import { UsageSchema } from "../../gen/ts/harnessruntime/v1/usage_pb.js";
 import { amend, eventTimeMs, type Fold, type Inner } from "./fold.js";
@@ -70,7 +71,10 @@ const RULES: Rules = {
   }),
   actionRequired: (_, { action }) => (action === undefined ? {} : { execution: { openActions: [action] } }),
   actionResponded: () => ({ execution: NO_ACTION, inner: { answerBeginsTurn: false } }),
-  actionExpired: () => ({ execution: NO_ACTION, inner: { answerBeginsTurn: false } }),
+  actionExpired: (_, { policy }) => ({
+    execution: NO_ACTION,
+    inner: { answerBeginsTurn: false, ...(policy === ActionTimeoutPolicy.FAIL ? { actionTimedOut: true } : {}) },
+  }),
   actionAbandoned: () => ({ execution: NO_ACTION, inner: { answerBeginsTurn: false } }),
   inputAccepted: ({ inner }, { inputId, mode }) => ({ inner: { inputs: [...inner.inputs, { inputId, mode }] } }),
   inputConsumed: ({ inner }, { inputId }) => ({

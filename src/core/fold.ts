@@ -28,6 +28,8 @@ export interface Inner {
   readonly steers: readonly string[];
   /** The provider's last outbox position in this attempt. */
   readonly mark: number;
+  /** Whether an action's time passed under the policy FAIL: the execution fails, also after a restart. */
+  readonly actionTimedOut: boolean;
   /** The provider's key for the open action. */
   readonly openKey: string;
 }
@@ -54,6 +56,7 @@ const INNER: Inner = {
   revision: 0,
   steers: [],
   mark: 0,
+  actionTimedOut: false,
   openKey: "",
 };
 
@@ -107,10 +110,13 @@ export function encodeRow(fold: Fold): ExecutionRow {
   };
 }
 
+/** What is stored is read however deep it is: limits are for what comes in. */
+const READ = { recursionLimit: 10_000 };
+
 /** Returns a stored execution's fold; `artifactIds` may be left out where nothing will be decided on it. */
 export function decodeFold(stored: StoredExecution, artifactIds: readonly string[] = []): Fold {
   return {
-    execution: fromBinary(ExecutionSchema, Buffer.concat([stored.start, stored.row])),
+    execution: fromBinary(ExecutionSchema, Buffer.concat([stored.start, stored.row]), READ),
     lastSequence: stored.lastSequence,
     updateTimeMs: stored.updateTimeMs,
     inner: { ...INNER, ...(JSON.parse(stored.fold) as Inner) },

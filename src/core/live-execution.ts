@@ -1,5 +1,6 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { ErrorReason, FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { ActionTimeoutPolicy } from "../../gen/ts/harnessruntime/v1/policy_pb.js";
 import { expireTimeMs } from "./action-desk.js";
 import type { EventChunk } from "./chunk.js";
@@ -7,6 +8,7 @@ import type { Clock } from "./clock.js";
 import { decideExpire } from "./decide-action.js";
 import { type Cleanup, decideCancel, decideEnd, type Failure } from "./decide-run.js";
 import { nothing } from "./decision.js";
+import { isHarnessError } from "./errors.js";
 import { type Fold, isCancelling, openAction } from "./fold.js";
 import { isTerminal } from "./lifecycle.js";
 import { durationToMs } from "./preflight.js";
@@ -27,6 +29,9 @@ export interface LiveOptions {
   readonly onCommit: (live: LiveExecution, changed: boolean) => void;
 }
 
+/** How long after a failure of the store a clock's command is tried again, in milliseconds. */
+const RETRY_MS = 1_000;
+
 /**
  * An execution that is not over, as this process holds it: its writer, the tail
  * that its readers share, its clocks (deadline, open action, orphan grace) and,
@@ -45,6 +50,9 @@ export class LiveExecution {
   #stopExpiry: (() => void) | undefined;
   #expiring = "";
   #stopOrphan: (() => void) | undefined;
+  #stopRetry: (() => void) | undefined;
+  /** Why it fails, where that came up while nobody ran it. */
+  #owed: Failure | undefined;
 
   /** `chunk` holds the events up to the fold's head, where they are at hand: readers then need no store for them. */
   constructor(options: LiveOptions, key: ExecutionKey, fold: Fold, chunk?: EventChunk) {
@@ -71,6 +79,7 @@ export class LiveExecution {
   /** Gives the execution to a runner, which every later commit wakes. */
   own(runner: Runner | undefined): void {
     this.#runner = runner;
+    if (this.#owed !== undefined) runner?.fail(this.#owed);
   }
 
   /** Counts a reader in; the returned function, called once, counts it out. */
@@ -86,29 +95,39 @@ export class LiveExecution {
     };
   }
 
-  /** Asks to stop. Without a runner it is over at once. */
+  /**
+   * Asks to stop; the result tells whether anything changed. A queued execution
+   * that nobody runs is over at once. One that ran before is ended by its runner,
+   * or by its recovery: somebody may still work on it.
+   */
   async cancel(reason: string, principal: Caller | undefined): Promise<boolean> {
     const { clock } = this.#options;
-    return await this.writer.decide((fold) =>
-      decideCancel(fold, reason, principal, this.#runner !== undefined, clock.now()),
-    );
+    return await this.writer.decide((fold) => {
+      const owned = this.#runner !== undefined || fold.execution.state !== ExecutionState.QUEUED;
+      return decideCancel(fold, reason, principal, owned, clock.now());
+    });
   }
 
-  /** Fails the execution: through its runner, which cleans up first, or at once where it has none. */
-  async fail(failure: Failure, cleanup: Cleanup = { error: "" }): Promise<void> {
+  /**
+   * Fails the execution: through its runner, which cleans up first; at once where
+   * it is queued; else as soon as its recovery knows what is left of it.
+   */
+  async fail(failure: Failure): Promise<void> {
     if (this.#runner !== undefined) {
       this.#runner.fail(failure);
       return;
     }
-    await this.end(failure, cleanup);
+    this.#owed ??= failure;
+    if (this.writer.committed.execution.state === ExecutionState.QUEUED) await this.end(failure, { error: "" });
   }
 
   /** Writes the end of an execution that nobody runs: CANCELLED where it was asked to stop, else FAILED. */
   async end(failure: Failure | undefined, cleanup: Cleanup): Promise<void> {
     const { clock } = this.#options;
     await this.writer.decide((fold) => {
-      const undecided = failure === undefined && !isCancelling(fold);
-      return undecided ? nothing(fold, undefined) : decideEnd(fold, failure, cleanup, "", clock.now());
+      const why = this.#owed ?? failure;
+      const undecided = why === undefined && !isCancelling(fold);
+      return undecided ? nothing(fold, undefined) : decideEnd(fold, why, cleanup, "", clock.now());
     });
   }
 
@@ -117,6 +136,7 @@ export class LiveExecution {
     this.#stopDeadline?.();
     this.#stopExpiry?.();
     this.#stopOrphan?.();
+    this.#stopRetry?.();
   }
 
   #committed(fold: Fold, chunk: EventChunk | undefined): void {
@@ -139,7 +159,7 @@ export class LiveExecution {
     const { clock } = this.#options;
     const failure = { reason: FailureReason.DEADLINE_EXCEEDED, message: "the execution's deadline passed" };
     this.#stopDeadline = clock.after(Math.max(timestampMs(execution.deadlineTime) - clock.now(), 0), () =>
-      this.#logged(this.fail(failure)),
+      this.#command(() => this.fail(failure)),
     );
   }
 
@@ -151,7 +171,7 @@ export class LiveExecution {
     const atMs = open === undefined ? undefined : expireTimeMs(open);
     if (open === undefined || atMs === undefined) return;
     const { clock } = this.#options;
-    this.#stopExpiry = clock.after(Math.max(atMs - clock.now(), 0), () => this.#logged(this.#expire(open.id)));
+    this.#stopExpiry = clock.after(Math.max(atMs - clock.now(), 0), () => this.#command(() => this.#expire(open.id)));
   }
 
   async #expire(actionId: string): Promise<void> {
@@ -161,8 +181,6 @@ export class LiveExecution {
     if (!expired) return;
     if (policy === ActionTimeoutPolicy.FAIL) {
       await this.fail({ reason: FailureReason.ACTION_TIMEOUT, message: `nobody answered action ${actionId} in time` });
-    } else if (policy === ActionTimeoutPolicy.CANCEL && this.#runner === undefined) {
-      await this.end(undefined, { error: "" });
     }
   }
 
@@ -171,13 +189,24 @@ export class LiveExecution {
     if (grace === undefined || isTerminal(this.#seen.execution.state)) return;
     this.#stopOrphan?.();
     this.#stopOrphan = this.#options.clock.after(durationToMs(grace), () => {
-      if (this.#watchers === 0) this.#logged(this.cancel("nobody watched the execution", undefined));
+      this.#command(async () => {
+        if (this.#watchers === 0) await this.cancel("nobody watched the execution", undefined);
+      });
     });
   }
 
-  #logged(work: Promise<unknown>): void {
-    work.catch((error: unknown) => {
-      this.#options.log.error({ executionId: this.key.executionId, error }, "a clock's command failed");
+  /** Runs what a clock says, and again while the store cannot keep it. */
+  #command(run: () => Promise<unknown>): void {
+    run().catch((error: unknown) => {
+      const { log, clock } = this.#options;
+      log.error({ executionId: this.key.executionId, error }, "a clock's command failed");
+      if (!isHarnessError(error, ErrorReason.STORE_UNAVAILABLE) || this.tail.isOver) return;
+      const stopLast = this.#stopRetry;
+      const stop = clock.after(RETRY_MS, () => this.#command(run));
+      this.#stopRetry = () => {
+        stopLast?.();
+        stop();
+      };
     });
   }
 }

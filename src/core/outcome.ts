@@ -3,12 +3,14 @@ import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { CompletionAction } from "../../gen/ts/harnessruntime/v1/result_events_pb.js";
 import { UsageSchema } from "../../gen/ts/harnessruntime/v1/usage_pb.js";
+import { notFinite } from "./check-emission.js";
 import { cutText } from "./cut-text.js";
 import type { Failure, Success } from "./decide-run.js";
 import { MAX_OUTPUT_BYTES, MAX_STRUCTURED_BYTES } from "./limits.js";
 import type { ActionInit, Evaluation, TurnOutcome } from "./provider.js";
 import { ProviderLostError } from "./provider-lost.js";
 import { toUsage } from "./usage.js";
+import { wellFormed } from "./well-formed.js";
 
 /** What a turn's outcome comes to, once it is checked. */
 export type TurnEnd =
@@ -31,6 +33,10 @@ export interface TurnText {
 export function checkOutcome(outcome: unknown, emitted: TurnText): TurnEnd {
   if (outcome === undefined || outcome === null) return succeeded({ status: "succeeded" }, emitted);
   if (typeof outcome !== "object") return malformed(`it returned a ${typeof outcome}`);
+  return checkObject(wellFormed(outcome), emitted);
+}
+
+function checkObject(outcome: object, emitted: TurnText): TurnEnd {
   const { status, usage } = outcome as Partial<TurnOutcome>;
   if (usage !== undefined && !isUsage(usage)) return malformed("its usage is not one");
   switch (status) {
@@ -57,9 +63,19 @@ export function violation(message: string): Failure {
 
 /** The failure for what a provider threw; it always has a message. */
 export function thrown(error: unknown): Failure {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   const reason = error instanceof ProviderLostError ? FailureReason.PROVIDER_LOST : FailureReason.PROVIDER_ERROR;
   return { reason, message: message || "the provider threw an error without a message" };
+}
+
+/** Returns an error's message; whatever was thrown instead of an error, in words. */
+export function messageOf(error: unknown): string {
+  if (error instanceof Error) return String(error.message);
+  try {
+    return String(error);
+  } catch {
+    return "the provider threw something that has no form as text";
+  }
 }
 
 function malformed(what: string): TurnEnd {
@@ -96,12 +112,17 @@ function checkSuccess({ finalOutput, structuredOutput, evaluation }: Succeeded):
   if (evaluation !== undefined && CompletionAction[evaluation.action] === undefined) {
     return notAnOutcome("its evaluation has no action");
   }
-  return structuredOutput === undefined ? undefined : checkStructured(structuredOutput);
+  if (structuredOutput === undefined) return undefined;
+  const wrong = notFinite(structuredOutput, 0);
+  return wrong === undefined
+    ? checkStructured(structuredOutput)
+    : violation(`the structured output is not JSON: ${wrong}`);
 }
 
 function failed({ message, reason }: Extract<TurnOutcome, { status: "failed" }>): TurnEnd {
   if (typeof message !== "string") return malformed("its message is not a string");
-  const known = reason !== undefined && FailureReason[reason] !== undefined && reason !== FailureReason.UNSPECIFIED;
+  const known =
+    typeof reason === "number" && FailureReason[reason] !== undefined && reason !== FailureReason.UNSPECIFIED;
   return {
     kind: "failed",
     failure: {
@@ -113,6 +134,8 @@ function failed({ message, reason }: Extract<TurnOutcome, { status: "failed" }>)
 
 function awaiting({ request }: Extract<TurnOutcome, { status: "awaiting_input" }>): TurnEnd {
   if (typeof request?.title !== "string") return malformed("it asks for input without a title");
+  const wrong = notFinite(request, 0);
+  if (wrong !== undefined) return malformed(`what it asks cannot be kept: ${wrong}`);
   const evaluation = { action: CompletionAction.AWAIT_INPUT, reason: "the provider asks for input" };
   return { kind: "awaiting", evaluation, request };
 }
@@ -137,7 +160,7 @@ function checkStructured(output: JsonValue): Failure | undefined {
 }
 
 function isUsage(usage: NonNullable<TurnOutcome["usage"]>): boolean {
-  if (typeof usage !== "object") return false;
+  if (typeof usage !== "object" || usage === null) return false;
   try {
     toBinary(UsageSchema, toUsage(usage));
   } catch {

@@ -27,6 +27,11 @@ const LOST: Failure = {
   message: "the provider that ran the execution did not come back after the runtime restarted",
 };
 
+const TIMED_OUT: Failure = {
+  reason: FailureReason.ACTION_TIMEOUT,
+  message: "nobody answered an action in time, and the runtime restarted before the execution had ended for it",
+};
+
 /**
  * Decides what becomes of an execution found unfinished at start: the
  * contract's "Recovery". What an earlier attempt left behind is ended first; a
@@ -47,6 +52,7 @@ export async function recover(
   }
   const cleanup = await sweep(live, provider, clock, remote ? graceMs : SWEEP_LIMIT_MS);
   if (state === ExecutionState.CANCELLING) return { kind: "end", failure: undefined, cleanup };
+  if (live.writer.committed.inner.actionTimedOut) return { kind: "end", failure: TIMED_OUT, cleanup };
   if (supports(provider.manifest, "execution.resume")) return { kind: "run", entry: "resume" };
   return { kind: "end", failure: remote ? LOST : RESTARTED, cleanup };
 }

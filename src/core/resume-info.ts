@@ -1,4 +1,4 @@
-import { create, fromBinary } from "@bufbuild/protobuf";
+import { clone, create, fromBinary } from "@bufbuild/protobuf";
 import { type Content, ContentSchema } from "../../gen/ts/harnessruntime/v1/content_pb.js";
 import type { Fold } from "./fold.js";
 import type { ActionAnswer, ResumeInfo } from "./provider.js";
@@ -27,7 +27,8 @@ export function resumeInfo(
 
 /** Returns the input of the turn that a stored fold is in. */
 export async function turnInput(store: Store, key: ExecutionKey, { inner, execution }: Fold): Promise<Content> {
-  if (inner.turnInput === "") return execution.input ?? create(ContentSchema);
+  if (inner.turnInput === "")
+    return execution.input === undefined ? create(ContentSchema) : clone(ContentSchema, execution.input);
   const row = await store.getInput(key, inner.turnInput);
   return row === undefined ? create(ContentSchema) : fromBinary(ContentSchema, row.bytes);
 }

@@ -21,7 +21,7 @@ import {
 } from "./decide-run.js";
 import { nothing } from "./decision.js";
 import { isHarnessError } from "./errors.js";
-import { type Fold, isCancelling, openAction, toExecution } from "./fold.js";
+import { type Fold, isCancelling, openAction } from "./fold.js";
 import { type Halt, HaltSwitch, haltError } from "./halt.js";
 import type { Ids } from "./ids.js";
 import { isTerminal } from "./lifecycle.js";
@@ -132,10 +132,22 @@ export class Runner {
     } catch (error) {
       end = this.#broke(error);
       this.#stop({ kind: "abandon", why: isHarnessError(error, ErrorReason.FENCED) ? "fenced" : "failed" });
-      await this.#cleanUp("the runtime let go of the execution");
+      await this.#safely("the provider's work was not ended", () =>
+        this.#cleanUp("the runtime let go of the execution"),
+      );
     }
-    await this.#dispose();
+    await this.#safely("the provider did not dispose of an execution", () => this.#dispose());
     this.#ended.resolve(end);
+  }
+
+  /** Whatever happens in `work` is logged and goes no further. */
+  async #safely(message: string, work: () => Promise<unknown>): Promise<void> {
+    const { log, key } = this.#options;
+    try {
+      await work();
+    } catch (error) {
+      log.warn({ executionId: key.executionId, error }, message);
+    }
   }
 
   async #run(): Promise<RunnerEnd> {
@@ -180,7 +192,8 @@ export class Runner {
       });
     }
     this.follow();
-    if (this.#isDone()) return;
+    // Whoever goes on with a running attempt must be told to stop: only then is there nothing to enter.
+    if (this.#isDone() && !this.#reattached) return;
     const attempt = before.execution.attempt + (entry === "resume" ? 1 : 0);
     if (rows !== undefined) this.#resume = resumeInfo(attempt, before, rows, this.#desk.answers);
     await this.#makeTurn(rows !== undefined);
@@ -423,14 +436,10 @@ export class Runner {
   }
 
   async #dispose(): Promise<void> {
-    const { provider, log, key } = this.#options;
+    const { provider, key } = this.#options;
     const turn = this.#turn;
     if (turn === undefined || !this.#entered) return;
-    turn.abort(new TurnAbortedError("over", `execution ${toExecution(this.#options.writer.head).id} is over`));
-    try {
-      await provider.dispose?.(turn);
-    } catch (error) {
-      log.warn({ executionId: key.executionId, error }, "the provider did not dispose of an execution");
-    }
+    turn.abort(new TurnAbortedError("over", `execution ${key.executionId} is over`));
+    await provider.dispose?.(turn);
   }
 }

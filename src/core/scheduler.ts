@@ -57,7 +57,8 @@ export class Scheduler {
     } finally {
       this.#active.set(id, this.activeOf(id) - 1);
       if (conversation !== undefined) this.#busy.delete(conversation);
-      this.pump(id);
+      // Others may wait for this conversation, whatever their provider.
+      for (const waiting of conversation === undefined ? [id] : [...this.#queues.keys()]) this.pump(waiting);
     }
   }
 

@@ -80,7 +80,10 @@ export class Supervisor {
     for (const provider of providers) await this.#openProvider(provider);
     const unfinished = await this.#options.store.listUnfinished();
     const taken: LiveExecution[] = [];
-    for (const stored of unfinished) taken.push(await this.#takeUp(stored));
+    for (const stored of unfinished) {
+      const live = await this.#takeUp(stored);
+      if (live !== undefined) taken.push(live);
+    }
     for (const live of taken) await this.#cancelOrphaned(live);
     for (const live of taken) this.#recover(live);
     this.#armTrimming();
@@ -159,9 +162,17 @@ export class Supervisor {
     this.#scheduler.enqueue(live);
   }
 
-  async #takeUp(stored: StoredExecution): Promise<LiveExecution> {
+  /** One execution that cannot be read is left alone, and said: it must not keep the others from going on. */
+  async #takeUp(stored: StoredExecution): Promise<LiveExecution | undefined> {
     const rows = stored.state === ExecutionState.QUEUED ? undefined : await this.#options.store.getSideRows(stored.key);
-    const live = this.#hold(stored.key, decodeFold(stored, rows?.artifactIds));
+    let fold: Fold;
+    try {
+      fold = decodeFold(stored, rows?.artifactIds);
+    } catch (error) {
+      this.#options.log.error({ executionId: stored.key.executionId, error }, "a stored execution cannot be read");
+      return undefined;
+    }
+    const live = this.#hold(stored.key, fold);
     this.starter.opened(live.writer.committed.execution);
     return live;
   }
@@ -241,11 +252,15 @@ export class Supervisor {
   #cascade(live: LiveExecution): void {
     if (this.#cascaded.has(live)) return;
     this.#cascaded.add(live);
-    for (const child of this.live.childrenOf(live.key.executionId)) {
-      child.cancel(parentReason(live.key.executionId), undefined).catch((error: unknown) => {
-        this.#options.log.error({ executionId: child.key.executionId, error }, "a child was not cancelled");
-      });
-    }
+    for (const child of this.live.childrenOf(live.key.executionId)) this.#cancelChild(child, live.key.executionId);
+  }
+
+  #cancelChild(child: LiveExecution, parentExecutionId: string): void {
+    child.cancel(parentReason(parentExecutionId), undefined).catch((error: unknown) => {
+      const { log, clock } = this.#options;
+      log.error({ executionId: child.key.executionId, error }, "a child was not cancelled; trying again");
+      if (!this.#draining) clock.after(RETRY_MS, () => this.#cancelChild(child, parentExecutionId));
+    });
   }
 
   #armTrimming(): void {

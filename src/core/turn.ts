@@ -29,6 +29,7 @@ import type {
 import type { ArtifactRow, SideWrites, Store } from "./store.js";
 import type { TextCollector } from "./turn-text.js";
 import { ProtocolViolationError } from "./violation.js";
+import { wellFormed } from "./well-formed.js";
 import type { Writer } from "./writer.js";
 
 /** What a turn is made of; the runner owns all of it. */
@@ -138,7 +139,7 @@ export class Turn implements ProviderContext {
   async requestAction(request: ActionInit): Promise<ActionAnswer> {
     this.signal.throwIfAborted();
     try {
-      return await this.#options.desk.request(request);
+      return await this.#options.desk.request(wellFormed(request));
     } catch (error) {
       this.#latch(error);
       throw error;
@@ -209,7 +210,8 @@ export class Turn implements ProviderContext {
     let artifact: Artifact;
     let sizeBytes: number;
     try {
-      artifact = create(ArtifactSchema, descriptor as MessageInitShape<typeof ArtifactSchema> & { $typeName?: never });
+      const clean = wellFormed(descriptor);
+      artifact = create(ArtifactSchema, clean as MessageInitShape<typeof ArtifactSchema> & { $typeName?: never });
       artifact.executionId = this.execution.id;
       artifact.createTime = timestampFromMs(this.#options.clock.now());
       sizeBytes = toBinary(ArtifactSchema, artifact).length;

@@ -93,8 +93,10 @@ export class Writer {
       const decision = entry.decide(before);
       entry.outcome = { decision };
       entry.write = decision.events.length > 0 || decision.side !== undefined ? "pending" : "none";
+      // What cannot be encoded is refused here, before anything builds on it.
+      const write = entry.write === "pending" ? toAppend(this.#key, before, decision, entry.fence) : undefined;
       this.#head = decision.fold;
-      if (entry.write === "pending") this.#append(entry, toAppend(this.#key, before, decision, entry.fence));
+      if (write !== undefined) this.#append(entry, write);
     } catch (refusal) {
       entry.outcome = { refusal };
       entry.write = "none";
