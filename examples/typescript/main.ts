@@ -6,14 +6,6 @@ import { ExecutionState } from "harness-runtime/gen/harnessruntime/v1/execution_
 
 const client = createHarnessClient({ baseUrl: process.env["HARNESS_URL"] ?? "http://127.0.0.1:4310" });
 
-const config = {
-  steps: [
-    { text: { text: "I found three old logs.", pace_ms: 20 } },
-    { approval: { title: "Delete 3 files?", payload: { files: ["a.log", "b.log", "c.log"] } } },
-    { text: { text: " They are gone.", pace_ms: 20 } },
-  ],
-};
-
 /** Shows an event, and answers it when it is a question. */
 async function take(event: Event): Promise<void> {
   const { payload, sequence, executionId } = event;
@@ -35,7 +27,13 @@ async function take(event: Event): Promise<void> {
 const { execution } = await client.executions.startExecution({
   providerId: "scripted",
   input: { text: "Clean up." },
-  config,
+  config: {
+    steps: [
+      { text: { text: "I found three old logs.", pace_ms: 20 } },
+      { approval: { title: "Delete 3 files?", payload: { files: ["a.log", "b.log", "c.log"] } } },
+      { text: { text: " They are gone.", pace_ms: 20 } },
+    ],
+  },
 });
 const executionId = execution?.id ?? "";
 

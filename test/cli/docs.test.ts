@@ -47,12 +47,39 @@ async function bash(script: string): Promise<string> {
 test("the program of the README runs as it stands", async () => {
   const [example] = blocksOf("README.md").filter(({ info }) => info === "ts");
   const lines = example?.code.trimEnd().split("\n") ?? [];
-  expect(lines.length).toBeLessThanOrEqual(17);
+  expect(lines.length).toBeLessThanOrEqual(20);
   const file = join(folder, "readme.mjs");
   writeFileSync(file, lines.join("\n"));
   const { code, stdout, stderr } = await startCommand(process.execPath, [file]).ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   expect(stdout).toMatch(/^Deploying … done\.\nexe_\w+ ended with "Deploying … done\."\n$/);
+});
+
+test("the program that serves a driver, in the guide to embedding, runs as it stands", async () => {
+  const block = blocksOf("docs/guides/embed.md").find(({ code }) => code.includes("startServer"));
+  const driver = `const driver = {
+    id: "summariser",
+    version: 1,
+    capabilities: { controls: [], durable: false, policyCoverage: "local", controlledExecution: true },
+    start: async ({ input }) => ({ text: "served: " + input }),
+  };`;
+  const use = `const client = createHarnessClient({ baseUrl: server.url });
+  const { finalOutput } = await runToEnd(client, { providerId: "summariser", input: { text: "hello" } });
+  console.log(finalOutput);
+  await server.drain();
+  await runtime.close(1000);
+  await server.close();
+  await store.close();
+  process.exit();`;
+  const client = `import { createHarnessClient, runToEnd } from "harness-runtime/client";`;
+  const code = (block?.code ?? "")
+    .replace("startServer({ runtime })", "startServer({ runtime, port: 0 })")
+    .replace('"harness.db"', JSON.stringify(join(folder, "harness.db")));
+  const file = join(folder, "embed.mjs");
+  writeFileSync(file, [client, driver, code, use].join("\n"));
+  const ended = await startCommand(process.execPath, [file]).ended;
+  expect(ended).toMatchObject({ code: 0, stderr: "" });
+  expect(ended.stdout).toMatch(/^serves http:\/\/127\.0\.0\.1:\d+\nserved: hello\n$/);
 });
 
 test("the README is short", () => {
