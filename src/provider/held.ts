@@ -40,9 +40,12 @@ export class Held implements AttemptHost {
     return this.#attempts.size;
   }
 
-  /** How long it may wait before it connects again without that its attempts are in danger, in milliseconds. */
+  /**
+   * How long it may wait before it connects again, in milliseconds, so that its attempts are in no danger; nor one
+   * that it was given just when the stream broke and has not heard of.
+   */
   get longestPauseMs(): number {
-    return this.size === 0 || this.#graceMs === 0 ? Number.POSITIVE_INFINITY : this.#graceMs / 5;
+    return this.#graceMs === 0 ? Number.POSITIVE_INFINITY : this.#graceMs / 5;
   }
 
   /** What a new stream says of them. */

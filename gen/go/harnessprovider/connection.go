@@ -235,7 +235,8 @@ func (c *Connection) closeWhenDrained() {
 }
 
 // broke gives up what the instance has once the grace, counted from the runtime's last word, is over. It returns
-// whether the runtime ever took the instance, and how long it may wait so that what it has is in no danger.
+// whether the runtime ever took the instance, and how long it may wait so that what it has, or
+// was given just when the stream broke, is in no danger.
 func (c *Connection) broke() (wasRegistered bool, longest time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -243,13 +244,14 @@ func (c *Connection) broke() (wasRegistered bool, longest time.Duration) {
 	if c.lapse != nil {
 		c.lapse.Stop()
 	}
-	longest = c.options.MaxDelay
-	if c.grace > 0 && len(c.attempts) > 0 {
+	if c.grace == 0 {
+		return c.wasRegistered, c.options.MaxDelay
+	}
+	if len(c.attempts) > 0 {
 		lost := errors.New("the runtime was away for longer than its grace")
 		c.lapse = time.AfterFunc(time.Until(c.lastHeard.Add(c.grace)), func() { c.dropAll(lost) })
-		longest = c.grace / 5
 	}
-	return c.wasRegistered, longest
+	return c.wasRegistered, c.grace / 5
 }
 
 func (c *Connection) dropAll(why error) {

@@ -125,8 +125,8 @@ class Connection:
             self._held.drop_all("the provider closed its connection")
 
     def _longest_wait(self) -> float:
-        """So long that what the instance has is in no danger."""
-        return self._grace / 5 if self._held and self._grace > 0 else float("inf")
+        """So long that what the instance has, or was given just when the stream broke, is in no danger."""
+        return self._grace / 5 if self._grace > 0 else float("inf")
 
     async def _connect_once(self) -> None:
         """Lives through one stream; raises only where the runtime refuses for good."""
