@@ -3,6 +3,7 @@ import type { StartExecutionRequest } from "../../gen/ts/harnessruntime/v1/execu
 import { type Execution, ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { ConflictPolicy } from "../../gen/ts/harnessruntime/v1/policy_pb.js";
 import { supports } from "./capability.js";
+import { checkJson } from "./check-json.js";
 import type { EventChunk } from "./chunk.js";
 import { encodeChunk } from "./chunk.js";
 import type { Clock } from "./clock.js";
@@ -49,6 +50,7 @@ export class Starter {
 
   async start(caller: Caller, request: StartExecutionRequest, executionId?: string): Promise<Execution> {
     const { store } = this.#options;
+    if (request.config !== undefined) checkJson(request.config, "config");
     const digest = startDigest(request);
     const scope = scopeOf(request);
     const first = scope === undefined ? undefined : await store.findIdempotent(caller.tenantId, scope);

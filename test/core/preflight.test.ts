@@ -185,6 +185,17 @@ describe("preflight", () => {
     await expect(kit.start(request)).rejects.toMatchObject({ metadata: { capabilities: capability } });
   });
 
+  test.each<[string, object]>([
+    ["a number that is not finite", { at: Number.NaN }],
+    ["60 levels", Array.from({ length: 60 }).reduce<object>((inner) => ({ in: inner }), {})],
+  ])("a config with %s is VALIDATION_ERROR, and nothing is made", async (_, config) => {
+    const kit = await openKit({ providers: [provider(async () => undefined)] });
+    await expect(kit.start({ config: config as never })).rejects.toMatchObject({
+      reason: ErrorReason.VALIDATION_ERROR,
+    });
+    expect(await countExecutions(kit)).toBe(0);
+  });
+
   test("an execution that its provider says could only fail is refused, and nothing is made", async () => {
     const kit = await openKit({
       providers: [
