@@ -60,6 +60,8 @@ export class LocalRuntime implements Runtime {
   readonly #supervisor: Supervisor;
   readonly #pulse: Pulse;
   readonly #tails: FollowedTails;
+  /** Who waits for a live execution's end: a set of its own, for what a promise is told it keeps until it settles. */
+  readonly #waiting = new WeakMap<LiveExecution, Set<() => void>>();
   #closed: Promise<void> | undefined;
 
   constructor(options: Omit<SupervisorOptions, "getExecution" | "runtime">) {
@@ -280,16 +282,31 @@ export class LocalRuntime implements Runtime {
   async #over(live: LiveExecution, timeoutMs: number | undefined, signal: AbortSignal | undefined): Promise<void> {
     const { clock } = this.#options;
     await new Promise<void>((resolve) => {
+      const forget = this.#onOver(live, () => done());
       const disarm = timeoutMs === undefined ? undefined : clock.after(timeoutMs, () => done());
       const done = (): void => {
         disarm?.();
+        forget();
         signal?.removeEventListener("abort", done);
         resolve();
       };
       signal?.addEventListener("abort", done, { once: true });
       if (signal?.aborted) done();
-      void live.over.then(done);
     });
+  }
+
+  /** Calls `run` once the execution is over; the returned function takes it back. */
+  #onOver(live: LiveExecution, run: () => void): () => void {
+    const waiting = this.#waiting.get(live) ?? new Set();
+    if (!this.#waiting.has(live)) {
+      this.#waiting.set(live, waiting);
+      void live.over.then(() => {
+        this.#waiting.delete(live);
+        for (const each of waiting) each();
+      });
+    }
+    waiting.add(run);
+    return () => waiting.delete(run);
   }
 
   /** Opens the tail of an execution at a cursor that its log has. */

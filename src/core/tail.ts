@@ -1,6 +1,9 @@
 import type { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
-import { type EventChunk, joinChunks, sliceChunk, splitChunk } from "./chunk.js";
+import type { EventChunk } from "./chunk.js";
 import { isTerminal } from "./lifecycle.js";
+
+/** How many things made for readers are kept: readers at one place come close together. */
+const MAX_SHARED = 8;
 
 /**
  * The end of one execution's log in memory: the last stored events, the head,
@@ -14,7 +17,7 @@ export class Tail {
   #headSequence: number;
   #state: ExecutionState;
   #waiting = new Set<() => void>();
-  /** What readers at the same place were given since the head last moved. */
+  /** What readers at the same place were last given since the head moved, the least recently used first. */
   readonly #shared = new Map<string, unknown>();
 
   constructor(maxBytes: number, headSequence: number, state: ExecutionState) {
@@ -68,21 +71,14 @@ export class Tail {
   }
 
   /**
-   * Returns the events after `after`, at most about `maxBytes` and `maxEvents`,
-   * as one chunk; undefined where they are not in memory or there are none.
+   * Returns a function that gives the chunks with events after `after` one by one, the first as it lies here;
+   * undefined where those events are not in memory or there are none.
    */
-  read(after: number, maxEvents: number, maxBytes: number): EventChunk | undefined {
+  read(after: number): (() => EventChunk | undefined) | undefined {
     if (after + 1 < this.firstSequence || after >= this.#headSequence) return undefined;
-    const parts: EventChunk[] = [];
-    let sizeBytes = 0;
-    for (let index = this.#indexAfter(after); index < this.#chunks.length && sizeBytes < maxBytes; index++) {
-      const part = sliceChunk(this.#chunks[index] as EventChunk, after);
-      if (part === undefined) continue;
-      if (parts.length > 0 && sizeBytes + part.bytes.length > maxBytes) break;
-      parts.push(part);
-      sizeBytes += part.bytes.length;
-    }
-    return parts.length === 0 ? undefined : splitChunk(joinChunks(parts), maxEvents, maxBytes)[0];
+    const chunks = this.#chunks;
+    let index = this.#indexAfter(after);
+    return () => chunks[index++];
   }
 
   /** The first chunk that has an event after `after`: chunks are in order, so by halves. */
@@ -97,11 +93,12 @@ export class Tail {
     return low;
   }
 
-  /** Returns what `make` made for the same `name` since the head last moved, so that readers at one place share it. */
+  /** Returns what `make` made for the same `name` since the head last moved, so that readers at one place share it; only the latest are kept. */
   share<T>(name: string, make: () => T): T {
-    if (this.#shared.has(name)) return this.#shared.get(name) as T;
-    const made = make();
+    const made = this.#shared.has(name) ? (this.#shared.get(name) as T) : make();
+    this.#shared.delete(name);
     this.#shared.set(name, made);
+    if (this.#shared.size > MAX_SHARED) this.#shared.delete(this.#shared.keys().next().value as string);
     return made;
   }
 

@@ -63,13 +63,13 @@ export async function* viewActions(
   const query = actionQuery(caller, request);
   const feed = hub.open(caller.tenantId, signal, true);
   const shown = new Set<string>();
-  const seen = new Map<string, ActionState>();
+  const seen = new Map<string, Seen>();
   try {
     for await (const page of pages((at) => store.listActions({ ...query, ...at }))) {
       const items = page.map((bytes) => fromBinary(ActionRequestSchema, bytes));
-      for (const { id, state } of items) {
+      for (const { id, state, executionId } of items) {
         shown.add(id);
-        seen.set(id, state);
+        seen.set(id, { state, executionId });
       }
       if (items.length > 0) yield { items, synced: false, removedIds: [] };
     }
@@ -83,23 +83,47 @@ export async function* viewActions(
   }
 }
 
+/** What a view last knew of an action. */
+interface Seen {
+  readonly state: ActionState;
+  readonly executionId: string;
+}
+
 /** The actions of the executions that changed, in a state that was not seen before. */
 async function changedActions(
   store: Store,
   query: Omit<ActionQuery, keyof PageQuery>,
   executionIds: readonly string[],
-  seen: Map<string, ActionState>,
+  seen: Map<string, Seen>,
 ): Promise<ActionRequest[]> {
   const watched = executionIds.filter((id) => query.executionId === undefined || query.executionId === id);
   const changed: ActionRequest[] = [];
   for (const executionId of watched) {
     const { states: _, ...all } = query;
     const page = await store.listActions({ ...all, executionId, pageSize: RECENT_ACTIONS, pageToken: "" });
-    const actions = page.items.map((bytes) => fromBinary(ActionRequestSchema, bytes));
-    changed.push(...actions.filter(({ id, state }) => seen.get(id) !== state));
-    for (const { id, state } of actions) seen.set(id, state);
+    const recent = page.items.map((bytes) => fromBinary(ActionRequestSchema, bytes));
+    const older = await pendingActions(store, query.tenantId, executionId, seen, new Set(recent.map(({ id }) => id)));
+    const actions = [...recent, ...older];
+    changed.push(...actions.filter(({ id, state }) => seen.get(id)?.state !== state));
+    for (const { id, state } of actions) seen.set(id, { state, executionId });
   }
   return changed;
+}
+
+/** The actions of an execution that were last seen PENDING, the only state that is left again, without those `known`. */
+async function pendingActions(
+  store: Store,
+  tenantId: string,
+  executionId: string,
+  seen: ReadonlyMap<string, Seen>,
+  known: ReadonlySet<string>,
+): Promise<ActionRequest[]> {
+  const pending: string[] = [];
+  for (const [id, last] of seen) {
+    if (last.state === ActionState.PENDING && last.executionId === executionId && !known.has(id)) pending.push(id);
+  }
+  const stored = await Promise.all(pending.map((id) => store.getAction({ tenantId, executionId }, id)));
+  return stored.filter((bytes) => bytes !== undefined).map((bytes) => fromBinary(ActionRequestSchema, bytes));
 }
 
 function partition<T extends { readonly id: string }>(

@@ -1,10 +1,10 @@
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import type { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
-import { type EventChunk, filterChunk, sliceChunk, splitChunk } from "./chunk.js";
+import type { EventChunk } from "./chunk.js";
 import { HarnessError, notFound } from "./errors.js";
 import { isTerminal } from "./lifecycle.js";
 import { MAX_FRAME_BYTES } from "./limits.js";
-import { LogBatch } from "./log-batch.js";
+import { joined, LogBatch, takeBatch } from "./log-batch.js";
 import type { WatchBatch, Watcher } from "./runtime.js";
 import type { ExecutionKey, Store } from "./store.js";
 import type { Tail } from "./tail.js";
@@ -17,19 +17,26 @@ export interface WatcherOptions {
   readonly afterSequence: number;
   /** The payload fields to show; undefined shows all. */
   readonly payloadFields: ReadonlySet<number> | undefined;
-  /** The most events in one batch. */
+  /** The most events shown in one batch. */
   readonly maxEvents: number;
   readonly follow: boolean;
   /** Called once, at the end. */
   readonly onClose: (watcher: LogWatcher) => void;
 }
 
-/** A part of the log and the head when it was read. */
-interface Range {
-  readonly chunks: readonly EventChunk[];
+/** A part of the log as the store gave it. */
+interface Slice {
+  /** What is left of it, the next chunk last. */
+  readonly chunks: EventChunk[];
+  /** The last sequence taken of it. */
+  cursor: number;
+  /** The head and the state when it was read. */
   readonly headSequence: number;
   readonly state: ExecutionState;
 }
+
+/** Ticks that a reader may be away before what is left of its slice is given up. */
+const HELD_TICKS = 2;
 
 /** A cursor over stored events: memory for the end of the log, the store for the rest. */
 export class LogWatcher implements Watcher {
@@ -37,6 +44,8 @@ export class LogWatcher implements Watcher {
   /** Names what readers of one tail may share. */
   readonly #view: string;
   #cursor: number;
+  /** What is left of the slice last read, as long as batches are taken of it. */
+  #held: Slice | undefined;
   #shown = false;
   #done = false;
   #closed = false;
@@ -69,6 +78,7 @@ export class LogWatcher implements Watcher {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#held = undefined;
     this.#signal?.removeEventListener("abort", this.#onAbort);
     this.#options.onClose(this);
     this.#wake?.();
@@ -77,6 +87,7 @@ export class LogWatcher implements Watcher {
   /** Counts one tick; after `ticks` without a batch the reader is due an empty one: the heartbeat. */
   tick(ticks: number): void {
     this.#idleTicks++;
+    if (this.#idleTicks >= HELD_TICKS) this.#held = undefined;
     if (this.#idleTicks < ticks) return;
     this.#idleTicks = 0;
     this.#beat = true;
@@ -102,15 +113,17 @@ export class LogWatcher implements Watcher {
 
   /** The next batch where the tail has it (or there is none to come), else undefined. */
   #fromMemory(): WatchBatch | undefined {
-    const { tail, maxEvents } = this.#options;
+    const { tail } = this.#options;
     for (;;) {
       const cursor = this.#cursor;
       if (cursor >= tail.headSequence) return this.#atHead(tail);
+      const next = tail.read(cursor);
+      if (next === undefined) return undefined;
+      this.#held = undefined;
       const batch = tail.share(`${cursor}|${this.#view}`, () => {
-        const chunk = tail.read(cursor, maxEvents, MAX_FRAME_BYTES);
-        return chunk && this.#toBatch({ chunks: [chunk], headSequence: tail.headSequence, state: tail.state });
+        const taken = takeBatch(next, cursor, this.#options);
+        return this.#toBatch(joined(taken.parts), taken.lastSequence, tail);
       });
-      if (batch === undefined) return undefined;
       if (this.#isWorthShowing(batch)) return batch;
       this.#cursor = batch.nextAfterSequence;
     }
@@ -123,13 +136,14 @@ export class LogWatcher implements Watcher {
   #empty(): WatchBatch {
     const { tail } = this.#options;
     const headSequence = Math.max(tail.headSequence, this.#cursor);
-    return this.#toBatch({ chunks: [], headSequence, state: tail.state });
+    return this.#toBatch([], this.#cursor, { headSequence, state: tail.state });
   }
 
   /** What memory does not have: older events from the store, a heartbeat, or nothing after something woke it. */
   async #elsewhere(): Promise<WatchBatch | undefined> {
     if (this.#isBehindMemory()) return await this.#fromStore();
     if (this.#beat) return this.#empty();
+    this.#held = undefined;
     await this.#wait();
     return undefined;
   }
@@ -140,30 +154,41 @@ export class LogWatcher implements Watcher {
   }
 
   async #fromStore(): Promise<WatchBatch | undefined> {
-    const batch = this.#toBatch(await this.#read());
-    if (batch.nextAfterSequence === this.#cursor) throw new Error("the store has no events where its head says so");
+    const { tail } = this.#options;
+    const slice = this.#takeHeld() ?? (await this.#read());
+    const { parts, lastSequence, rest } = takeBatch(() => slice.chunks.pop(), this.#cursor, this.#options);
+    if (lastSequence === this.#cursor) throw new Error("the store has no events where its head says so");
+    if (rest !== undefined) slice.chunks.push(rest);
+    slice.cursor = lastSequence;
+    if (slice.chunks.length > 0 && !this.#closed) this.#held = slice;
+    const shown = this.#options.payloadFields === undefined ? parts : joined(parts);
+    const batch = this.#toBatch(shown, lastSequence, tail.headSequence > slice.headSequence ? tail : slice);
     if (this.#isWorthShowing(batch) || this.#beat) return batch;
     this.#cursor = batch.nextAfterSequence;
     return undefined;
   }
 
-  async #read(): Promise<Range> {
-    const { store, key, maxEvents } = this.#options;
-    const slice = await store.read(key, this.#cursor, MAX_FRAME_BYTES);
-    if (slice === undefined) throw notFound("execution", key.executionId);
-    if (slice.firstSequence > this.#cursor + 1) throw cursorExpired(key.executionId, slice.firstSequence);
-    const chunks = takeFrame(slice.chunks, this.#cursor, maxEvents);
-    return { chunks, headSequence: slice.headSequence, state: slice.state };
+  #takeHeld(): Slice | undefined {
+    const held = this.#held;
+    this.#held = undefined;
+    return held?.cursor === this.#cursor ? held : undefined;
   }
 
-  #toBatch({ chunks, headSequence, state }: Range): WatchBatch {
-    const { payloadFields, follow } = this.#options;
-    const nextAfterSequence = chunks.at(-1)?.lastSequence ?? this.#cursor;
-    const parts =
-      payloadFields === undefined
-        ? chunks.map(({ bytes }) => bytes)
-        : chunks.map((chunk) => filterChunk(chunk, payloadFields)).filter(({ length }) => length > 0);
-    const last = nextAfterSequence >= headSequence && (isTerminal(state) || !follow);
+  async #read(): Promise<Slice> {
+    const { store, key } = this.#options;
+    const cursor = this.#cursor;
+    const slice = await store.read(key, cursor, MAX_FRAME_BYTES);
+    if (slice === undefined) throw notFound("execution", key.executionId);
+    if (slice.firstSequence > cursor + 1) throw cursorExpired(key.executionId, slice.firstSequence);
+    return { chunks: slice.chunks.toReversed(), cursor, headSequence: slice.headSequence, state: slice.state };
+  }
+
+  #toBatch(
+    parts: readonly Uint8Array[],
+    nextAfterSequence: number,
+    { headSequence, state }: Pick<Slice, "headSequence" | "state">,
+  ): WatchBatch {
+    const last = nextAfterSequence >= headSequence && (isTerminal(state) || !this.#options.follow);
     return new LogBatch(parts, nextAfterSequence, headSequence, state, last);
   }
 
@@ -182,23 +207,6 @@ export class LogWatcher implements Watcher {
       };
     });
   }
-}
-
-/** Returns what of `stored` one frame takes after `cursor`: chunks as they are, the last one split where it must be. */
-function takeFrame(stored: readonly EventChunk[], cursor: number, maxEvents: number): EventChunk[] {
-  const taken: EventChunk[] = [];
-  let leftEvents = maxEvents;
-  let leftBytes = MAX_FRAME_BYTES;
-  for (const chunk of stored) {
-    const part = sliceChunk(chunk, cursor);
-    if (part === undefined) continue;
-    if (leftEvents === 0 || (taken.length > 0 && part.bytes.length > leftBytes)) break;
-    const [fitting, rest] = splitChunk(part, leftEvents, MAX_FRAME_BYTES);
-    taken.push(fitting);
-    leftBytes -= fitting.bytes.length;
-    leftEvents = rest === undefined ? leftEvents - (fitting.lastSequence - fitting.firstSequence + 1) : 0;
-  }
-  return taken;
 }
 
 /** The error for a cursor below what the log still has. */

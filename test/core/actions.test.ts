@@ -304,6 +304,24 @@ describe("actions", () => {
     expect((await end).done).toBe(true);
   });
 
+  test("A08 WatchActions takes an answered action away although more than 20 newer ones came in the meantime", async () => {
+    const requests = Array.from({ length: 30 }, (_, index): ActionInit => ({ ...approval, key: `k${index}` }));
+    const kit = await openKit({ providers: [asking(...requests).asks] });
+    const { id } = await kit.start();
+    const first = await kit.action(id);
+    const abort = new AbortController();
+    const views = kit.runtime
+      .watchActions(CALLER, create(WatchActionsRequestSchema), abort.signal)
+      [Symbol.asyncIterator]();
+    expect((await views.next()).value).toMatchObject({ actions: [first] });
+    expect((await views.next()).value).toMatchObject({ synced: true });
+    for (let skip = 0; skip < 29; skip++) await kit.respond(await kit.action(id, skip), { approved: true });
+    const open = await kit.action(id, 29);
+    expect((await views.next()).value).toMatchObject({ actions: [open], removedIds: [first.id] });
+    abort.abort();
+    await views.return?.();
+  });
+
   describe("an outcome that asks for input", () => {
     const guessing = () =>
       provider(async (context) => {

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import type { Event } from "../../gen/ts/harnessruntime/v1/event_pb.js";
@@ -5,7 +7,7 @@ import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { EVENT_NAMES } from "../../src/core/event-name.js";
 import { type EventKind, type EventPayload, nextState, TERMINAL, TRANSITIONS } from "../../src/core/lifecycle.js";
 import type { ProviderContext, ProviderEvent } from "../../src/core/provider.js";
-import { aborted, gate, manifest, only, openKit, provider } from "./kit.js";
+import { aborted, CALLER, gate, manifest, only, openKit, provider } from "./kit.js";
 
 const STATES = Object.values(ExecutionState).filter((state): state is ExecutionState => typeof state === "number");
 
@@ -411,5 +413,26 @@ describe("lifecycle", () => {
     const kit = await openKit({ providers: [quiet] });
     const over = await kit.over((await kit.start()).id);
     expect(over.error?.reason).toBe(FailureReason.PROVIDER_PROTOCOL_VIOLATION);
+  });
+
+  test("WaitExecution leaves nothing behind when its time is over, and all who wait are told the end", async () => {
+    const end = gate();
+    const kit = await openKit({ providers: [provider(() => end.promise)] });
+    const { id } = await kit.start();
+    const signals: WeakRef<AbortSignal>[] = [];
+    const wait = (timeoutMs: number) => {
+      const { signal } = new AbortController();
+      signals.push(new WeakRef(signal));
+      return kit.runtime.waitExecution(CALLER, id, timeoutMs, signal);
+    };
+    const both = Promise.all([wait(60_000), wait(60_000)]);
+    const waits = Array.from({ length: 200 }, () => wait(1_000));
+    await kit.fake.advance(1_000);
+    for (const { state } of await Promise.all(waits)) expect(state).toBe(ExecutionState.RUNNING);
+    setFlagsFromString("--expose-gc");
+    runInNewContext("gc")();
+    expect(signals.filter((signal) => signal.deref() !== undefined).length).toBeLessThan(20);
+    end.resolve();
+    for (const { state } of await both) expect(state).toBe(ExecutionState.SUCCEEDED);
   });
 });

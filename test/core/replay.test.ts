@@ -5,10 +5,11 @@ import { nameOf } from "../../src/core/event-name.js";
 import { openRuntime } from "../../src/core/open-runtime.js";
 import type { ProviderContext } from "../../src/core/provider.js";
 import type { WatchBatch } from "../../src/core/runtime.js";
+import { Tail } from "../../src/core/tail.js";
 import { openMemoryStore } from "../../src/store/memory.js";
 import { CrashableStore } from "./crashable-store.js";
 import { settle } from "./fake-clock.js";
-import { aborted, CALLER, eventsOf, gate, openKit, provider } from "./kit.js";
+import { aborted, CALLER, eventsOf, gate, type Kit, openKit, provider } from "./kit.js";
 
 const rounds = process.env["SOAK"] === "1" ? 10_000 : 200;
 
@@ -25,6 +26,30 @@ function driven() {
   const emit = async (text: string): Promise<void> =>
     (await entered.promise).emit({ case: "outputTextDelta", value: { text } });
   return { driver, emit, end: () => end.resolve(), entered: entered.promise };
+}
+
+const RUN_ONE_BY_ONE = { eventTypes: ["run.*"], maxBatch: 1 };
+
+/** The sequences of batches that show one event each and end with it, until there are `most`. */
+async function shownOneByOne(batches: AsyncIterable<WatchBatch>, most = Number.POSITIVE_INFINITY): Promise<number[]> {
+  const seen: number[] = [];
+  for await (const batch of batches) {
+    expect(eventsOf(batch).map(({ sequence }) => sequence)).toEqual([batch.nextAfterSequence]);
+    seen.push(batch.nextAfterSequence);
+    if (seen.length >= most) break;
+  }
+  return seen;
+}
+
+/** Counts from now on how often the log is read from the store. */
+function countReads({ store }: Kit): () => number {
+  const read = store.read;
+  let reads = 0;
+  store.read = (...args) => {
+    reads++;
+    return read(...args);
+  };
+  return () => reads;
 }
 
 const FROM_START = { afterSequence: 0, eventTypes: [], maxBatch: 0, follow: true };
@@ -218,6 +243,74 @@ describe("replay", () => {
       seen.push(...sequences);
     }
     expect(seen).toEqual(Array.from({ length: lastSequence }, (_, index) => index + 1));
+  });
+
+  test("max_batch counts the events shown: a filtered batch ends with the last it may show", async () => {
+    const { driver, emit, end, entered } = driven();
+    const kit = await openKit({ providers: [driver] });
+    const { id } = await kit.start();
+    await entered;
+    for (let count = 0; count < 50; count++) await emit(String(count));
+    const live = await shownOneByOne(kit.batches(id, RUN_ONE_BY_ONE), 1);
+    end();
+    const { lastSequence } = await kit.over(id);
+    const all = (await kit.events(id)).filter((event) => nameOf(event).startsWith("run."));
+    const sequences = all.map(({ sequence }) => sequence);
+    expect(await shownOneByOne(kit.batches(id, RUN_ONE_BY_ONE))).toEqual(sequences);
+    expect(live).toEqual(sequences.slice(0, 1));
+    expect(sequences.at(-1)).toBe(lastSequence);
+  });
+
+  test("a reader of single events behind memory reads each part of the log once", async () => {
+    const kit = await openKit();
+    const { id } = await kit.script([{ flood: { count: 3_000, bytes: 500 } }]);
+    const { lastSequence } = await kit.over(id);
+    const reads = countReads(kit);
+    let count = 0;
+    for await (const { nextAfterSequence } of kit.batches(id, { maxBatch: 1 })) expect(nextAfterSequence).toBe(++count);
+    expect(count).toBe(lastSequence);
+    expect(reads()).toBeLessThanOrEqual(3);
+  });
+
+  test("a reader that is away for two ticks gives up what it held of the log, and goes on without a gap", async () => {
+    const kit = await openKit({ limits: { heartbeatIntervalMs: 10_000 } });
+    const { id } = await kit.script([{ flood: { count: 100, bytes: 100 } }]);
+    await kit.over(id);
+    const reads = countReads(kit);
+    const batches = kit.batches(id, { maxBatch: 1 });
+    for (const sequence of [1, 2]) expect((await batches.next()).value?.nextAfterSequence).toBe(sequence);
+    expect(reads()).toBe(1);
+    await kit.fake.advance(2_000);
+    expect((await batches.next()).value?.nextAfterSequence).toBe(3);
+    expect(reads()).toBe(2);
+    await batches.return(undefined);
+  });
+
+  test("a batch from memory holds no more than its own events", async () => {
+    const { driver, emit, end, entered } = driven();
+    const kit = await openKit({ providers: [driver] });
+    const { id } = await kit.start();
+    await entered;
+    for (let count = 0; count < 100; count++) await emit("x".repeat(2_000));
+    const watcher = await kit.runtime.watchEvents(CALLER, { ...FROM_START, executionId: id, maxBatch: 2 });
+    for (let count = 0; count < 50; count++) {
+      const { parts = [] } = (await watcher.next()) ?? {};
+      for (const part of parts) expect(part.buffer.byteLength).toBeLessThanOrEqual(Math.max(65_536, Buffer.poolSize));
+    }
+    watcher.close();
+    end();
+  });
+
+  test("only the latest of what readers may share is kept", () => {
+    const tail = new Tail(1_000, 0, ExecutionState.RUNNING);
+    const made: number[] = [];
+    const share = (at: number) => tail.share(String(at), () => made.push(at));
+    for (let at = 0; at < 100; at++) share(at);
+    share(99);
+    share(92);
+    expect(made).toHaveLength(100);
+    share(0);
+    expect(made).toHaveLength(101);
   });
 
   test("an unknown event type is a VALIDATION_ERROR that names it", async () => {
