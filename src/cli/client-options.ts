@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { HarnessClient } from "../client/client.js";
+import { usageError } from "./cli-error.js";
 
 /** What every command that talks to a runtime takes. */
 export interface ClientOptions {
@@ -29,12 +30,21 @@ export interface Clients {
 
 /** Makes the clients. Nothing is connected until the first call. */
 export async function openClients({ url, token = process.env["HARNESS_TOKEN"] }: ClientOptions): Promise<Clients> {
+  checkUrl(url);
   const { createHarnessClient } = await import("../client/node.js");
   const options = { baseUrl: url, ...(token ? { token } : {}) };
   return {
     eager: createHarnessClient({ ...options, retry: { callGiveUpMs: 0 } }),
     patient: createHarnessClient(options),
   };
+}
+
+/** Throws a usage error for what is no address of HTTP. */
+function checkUrl(url: string): void {
+  if (/^https?:\/\//i.test(url) && URL.canParse(url)) return;
+  const guess = `http://${url}`;
+  const mend = !url.includes("://") && URL.canParse(guess) ? `did you mean ${guess}?` : `such as ${DEFAULT_URL}`;
+  throw usageError(`--url ${url}: must be a URL of http: or https:; ${mend}`);
 }
 
 /** Returns a command as it can be pasted, with the URL where it is not the default. */

@@ -1,3 +1,5 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { fromJsonString } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { ActionRequestSchema } from "../../gen/ts/harnessruntime/v1/action_pb.js";
@@ -233,6 +235,11 @@ describe("reading", () => {
 describe("an error is one line with its reason and the way out", () => {
   test.each([
     [["get", "exe_none"], 1, /^harness: NOT_FOUND: no execution .*; npx harness list lists executions\n$/],
+    [
+      ["run", "scripted", "x", "--conversation", "nope"],
+      1,
+      /^harness: NOT_FOUND: no conversation .*; leave --conversation out to begin a new one\n$/,
+    ],
     [["run", "none", "x"], 1, /^harness: PROVIDER_NOT_FOUND: .*; npx harness providers lists them\n$/],
     [["run", "scripted", "x", "--config", '{"steps":[{"say":"x"}]}'], 1, /^harness: VALIDATION_ERROR: config.*\n$/],
     [
@@ -245,6 +252,26 @@ describe("an error is one line with its reason and the way out", () => {
     [["list", "--state", "done"], 2, /^harness: --state: must be one of queued,/],
   ])("%j", async (args, code, stderr) => {
     expect(await at(...args)).toEqual({ code, stdout: "", stderr: expect.stringMatching(stderr) });
+  });
+
+  test("a URL without its scheme is told with the one that was meant", async () => {
+    expect(await harness(["list", "--url", "127.0.0.1:4310"])).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: "harness: --url 127.0.0.1:4310: must be a URL of http: or https:; did you mean http://127.0.0.1:4310?\n",
+    });
+  });
+
+  test("where another server than a runtime answers", async () => {
+    const other = createServer((_, response) => response.end("hello"));
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    const { port } = other.address() as AddressInfo;
+    const { code, stderr } = await harness(["list", "--url", `http://127.0.0.1:${port}`]);
+    other.close();
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^harness: what answers is no Harness Runtime, .* TLS .*: check --url\n$/),
+    });
   });
 
   test("where no runtime answers", async () => {

@@ -241,6 +241,7 @@ describe("config", () => {
 describe("token", () => {
   test("a token opens what is closed without one, until it is revoked", async () => {
     const served = await serve(["--auth", "tokens"]);
+    await served.running.saw(new RegExp(`token create --user me --data ${served.data}\\)\n`));
     const token = (...args: readonly string[]) => harness(["token", ...args, "--data", served.data]);
     const list = (env: Readonly<Record<string, string>> = {}) => harness(["list", "--url", served.url], { env });
     expect(await list()).toMatchObject({

@@ -43,7 +43,7 @@ export async function serve(options: ConfigOptions, version: string): Promise<nu
   const log = createLog(mustHave(config.log));
   const serving = await start(read, version, log);
   const stop = listenForStop(() => process.exit(EXIT.failed));
-  process.stdout.write(banner(serving, config, version));
+  process.stdout.write(banner(serving, read, version));
   const signal = await stop;
   log.info({ signal }, "draining");
   await drain(serving, durationMs(mustHave(mustHave(config.server).drainGrace)));
@@ -178,13 +178,16 @@ function readPem(key: string, file: string): Buffer {
   }
 }
 
-function banner({ server, runtime, store }: Serving, { data, auth }: Config, version: string): string {
+function banner({ server, runtime, store }: Serving, { config, settings }: ReadConfig, version: string): string {
+  const { data, auth } = config;
+  const named = settings.some(({ path, where }) => path.join(".") === "data" && where !== "default");
   return bannerText({
     version,
     url: server.url,
     keeps: store.durable ? `${store.kind} in ${data}` : "kept in memory only",
     providers: runtime.listProviders(),
     authenticated: auth?.mode === AuthMode.TOKENS,
+    data: named ? data : undefined,
   });
 }
 

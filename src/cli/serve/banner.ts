@@ -10,16 +10,24 @@ export interface BannerFacts {
   readonly keeps: string;
   readonly providers: readonly Pick<Provider, "manifest" | "available">[];
   readonly authenticated: boolean;
+  /** The data folder, where another than the default was named. */
+  readonly data?: string | undefined;
 }
 
 /** Returns what is printed when the server is ready: where it is, and what to try next, ready to be pasted. */
-export function bannerText({ version, url, keeps, providers, authenticated }: BannerFacts): string {
+export function bannerText({ version, url, keeps, providers, authenticated, data }: BannerFacts): string {
   const ids = providers.filter(({ available }) => available).map(({ manifest }) => manifest?.id ?? "");
   const first = `harness ${version} serves ${paint("bold", url)} (${keeps}; providers: ${ids.join(", ") || "none"})`;
   const id = ids.includes("scripted") ? "scripted" : (ids[0] ?? "PROVIDER");
-  const token = authenticated ? ["export HARNESS_TOKEN=$(npx harness token create --user me)"] : [];
+  const token = authenticated ? [`export HARNESS_TOKEN=$(npx harness token create --user me${dataOption(data)})`] : [];
   const lines = [...token, ...commands(url, id, authenticated)].map((line) => `  ${line}\n`);
   return `${first}\n\nOpen ${url} in a browser, or try, in another shell:\n${lines.join("")}\n`;
+}
+
+/** Tokens are in the data folder, so that a command that makes one must name the same. */
+function dataOption(data: string | undefined): string {
+  if (data === undefined) return "";
+  return ` --data ${/^[\w./-]+$/.test(data) ? data : `'${data.replaceAll("'", "'\\''")}'`}`;
 }
 
 function commands(url: string, providerId: string, authenticated: boolean): readonly string[] {
