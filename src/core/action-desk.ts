@@ -11,6 +11,7 @@ import type { Execution } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import type { ProviderManifest } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { supports } from "./capability.js";
+import { checkJson } from "./check-json.js";
 import type { Clock } from "./clock.js";
 import { decideOpenAction } from "./decide-action.js";
 import { nothing } from "./decision.js";
@@ -18,6 +19,7 @@ import { invalid } from "./errors.js";
 import { openAction } from "./fold.js";
 import type { Ids } from "./ids.js";
 import { MAX_DESCRIPTOR_BYTES, MAX_KEY_LENGTH, MAX_WAITING_ACTIONS } from "./limits.js";
+import { durationToMs, MAX_TIME_MS } from "./preflight.js";
 import type { ActionAnswer, ActionInit } from "./provider.js";
 import { compile } from "./schema.js";
 import type { AnswerRow, ExecutionKey, SideRows, Store } from "./store.js";
@@ -225,6 +227,7 @@ export class ActionDesk {
     if (optionIds.includes("") || new Set(optionIds).size < optionIds.length) {
       throw new ProtocolViolationError("an action's options have different, non-empty IDs");
     }
+    mustBeJson(action);
     if (action.inputSchema !== undefined) mustCompile(action.inputSchema);
     return action;
   }
@@ -248,8 +251,17 @@ function encodable(make: () => ActionRequest): ActionRequest {
   return action;
 }
 
+function mustBeJson({ payload }: ActionRequest): void {
+  try {
+    if (payload !== undefined) checkJson(payload, "payload");
+  } catch (error) {
+    throw new ProtocolViolationError(`the action's ${error instanceof Error ? error.message : error}`);
+  }
+}
+
 function mustCompile(schema: NonNullable<ActionRequest["inputSchema"]>): void {
   try {
+    checkJson(schema, "input_schema");
     compile(schema);
   } catch (error) {
     throw new ProtocolViolationError(`the action's input schema: ${error instanceof Error ? error.message : error}`);
@@ -276,7 +288,7 @@ export function stamp(action: ActionRequest, { id, actionPolicy }: Execution, no
   action.createTime = timestampFromMs(nowMs);
   const timeout = actionPolicy?.timeout;
   if (timeout === undefined) return;
-  action.expireTime = timestampFromMs(nowMs + Number(timeout.seconds) * 1000 + Math.round(timeout.nanos / 1e6));
+  action.expireTime = timestampFromMs(Math.min(nowMs + durationToMs(timeout), MAX_TIME_MS));
 }
 
 /** When an open action expires, in milliseconds; undefined where it waits for ever. */

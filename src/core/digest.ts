@@ -6,6 +6,7 @@ import {
   StartExecutionRequestSchema,
 } from "../../gen/ts/harnessruntime/v1/execution_commands_pb.js";
 import type { InputMode } from "../../gen/ts/harnessruntime/v1/input_pb.js";
+import { checkTimes } from "./preflight.js";
 
 /**
  * The digest of a start request as it was sent: equal for equivalent requests.
@@ -13,6 +14,7 @@ import type { InputMode } from "../../gen/ts/harnessruntime/v1/input_pb.js";
  * order of arrays does, and the idempotency key is no part of it.
  */
 export function startDigest(request: StartExecutionRequest): string {
+  checkTimes(request);
   const { idempotencyKey: _, ...rest } = request;
   const requiredCapabilities = [...new Set(request.requiredCapabilities)].sort();
   const same = create(StartExecutionRequestSchema, { ...rest, requiredCapabilities });

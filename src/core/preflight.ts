@@ -9,6 +9,11 @@ import { type FieldViolation, HarnessError, invalid } from "./errors.js";
 import type { Provider } from "./provider.js";
 import { checkSchema } from "./schema.js";
 
+/** The longest duration that a request may ask for: 10 years of 365 days. */
+const MAX_DURATION_S = 10n * 365n * 86_400n;
+/** The last millisecond that a Timestamp has a form for. */
+export const MAX_TIME_MS = Date.UTC(10_000, 0, 1) - 1;
+
 /**
  * Checks what a start request asks of its provider, before anything is made or
  * the provider is touched: capabilities and their minimum levels, grants, run
@@ -74,6 +79,31 @@ function below(root: string): (violation: FieldViolation) => FieldViolation {
   return ({ field, description }) => ({ field: field === "" ? root : `${root}.${field}`, description });
 }
 
+/** Checks that a request's times and durations have a form in JSON; fails with VALIDATION_ERROR. */
+export function checkTimes({ deadlineTime, timeout, actionPolicy, orphanPolicy }: StartExecutionRequest): void {
+  const durations = {
+    timeout,
+    "action_policy.timeout": actionPolicy?.timeout,
+    "orphan_policy.cancel_after": orphanPolicy?.cancelAfter,
+  };
+  for (const [field, duration] of Object.entries(durations)) {
+    if (duration !== undefined) checkDuration(field, duration);
+  }
+  if (deadlineTime !== undefined) checkDeadline(deadlineTime);
+}
+
+function checkDuration(field: string, { seconds, nanos }: Duration): void {
+  if (seconds > MAX_DURATION_S) throw invalid(field, "it must not be longer than 10 years");
+  if (seconds < 0n || nanos < 0) throw invalid(field, "it must not be shorter than 0");
+  if (nanos >= 1e9) throw invalid(field, "its nanos must be below 1,000,000,000");
+}
+
+function checkDeadline({ seconds, nanos }: Timestamp): void {
+  if (seconds < 0n) throw invalid("deadline_time", "it is in the past");
+  if (Number(seconds) * 1000 > MAX_TIME_MS) throw invalid("deadline_time", "it is later than the year 9999");
+  if (nanos < 0 || nanos >= 1e9) throw invalid("deadline_time", "its nanos must be 0 to 999,999,999");
+}
+
 /** Returns when a request's execution must be over, in milliseconds; undefined where it has no limit. */
 export function deadlineMs(request: StartExecutionRequest, nowMs: number): number | undefined {
   const { deadlineTime, timeout } = request;
@@ -83,18 +113,18 @@ export function deadlineMs(request: StartExecutionRequest, nowMs: number): numbe
 
 function mustFuture(deadline: Timestamp, nowMs: number): number {
   const atMs = timestampMs(deadline);
-  if (atMs <= nowMs) throw invalid("deadline_time", "it is in the past");
-  return atMs;
+  if (!(atMs > nowMs)) throw invalid("deadline_time", "it is in the past");
+  return Math.min(Math.ceil(atMs), MAX_TIME_MS);
 }
 
-/** Returns a positive duration in milliseconds; fails with VALIDATION_ERROR on `field` otherwise. */
+/** Returns a positive duration in whole milliseconds, at least 1; fails with VALIDATION_ERROR on `field` otherwise. */
 export function mustPositive(field: string, duration: Duration): number {
-  const lengthMs = durationToMs(duration);
-  if (!(lengthMs > 0)) throw invalid(field, "it must be longer than 0");
-  return lengthMs;
+  if (!(Number(duration.seconds) * 1e9 + duration.nanos > 0)) throw invalid(field, "it must be longer than 0");
+  return durationToMs(duration);
 }
 
-/** Returns a duration in milliseconds. */
+/** Returns a duration in whole milliseconds; one that is longer than 0 is at least 1. */
 export function durationToMs({ seconds, nanos }: Duration): number {
-  return Number(seconds) * 1000 + nanos / 1e6;
+  const exactMs = Number(seconds) * 1000 + nanos / 1e6;
+  return exactMs > 0 ? Math.max(1, Math.round(exactMs)) : Math.round(exactMs);
 }

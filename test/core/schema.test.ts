@@ -1,0 +1,81 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { checkSchema, compile } from "../../src/core/schema.js";
+
+const refused = expect.objectContaining({ reason: ErrorReason.VALIDATION_ERROR });
+
+describe("JSON Schemas", () => {
+  test("a pattern takes time linear to the text, and one that cannot is refused", () => {
+    const schema = { type: "string", pattern: "^(a+)+$" };
+    const startMs = performance.now();
+    expect(() => checkSchema(schema, `${"a".repeat(60_000)}!`, "value")).toThrow(refused);
+    expect(performance.now() - startMs).toBeLessThan(2000);
+    checkSchema(schema, "aaa", "value");
+    checkSchema({ pattern: "^\\u00e9\\d{2}$" }, "é12", "value");
+    expect(() => compile({ pattern: "^(?=a)" })).toThrow(/pattern .*unsupported/);
+    expect(() => compile({ patternProperties: { "(a)\\1": true } })).toThrow(/pattern/);
+    const large = Array.from({ length: 200 }, (_, index) => ({ pattern: `^((a?){30}){30}${index}$` }));
+    expect(() => compile({ allOf: large })).toThrow(/too large together/);
+  });
+
+  test("references that fan out are refused, at one value and down a recursion", () => {
+    const $defs: Record<string, JsonObject> = { d40: { type: "string" } };
+    for (let index = 0; index < 40; index++) {
+      const $ref = `#/$defs/d${index + 1}`;
+      $defs[`d${index}`] = { allOf: [{ $ref }, { $ref }] };
+    }
+    expect(() => compile({ $ref: "#/$defs/d0", $defs })).toThrow(/more than 10000 times/);
+    const again = { properties: { a: { $ref: "#" } } };
+    expect(() => compile({ allOf: [again, again] })).toThrow(/leads back|more than 10000/);
+    expect(() => compile({ allOf: [structuredClone(again), structuredClone(again)] })).toThrow(/more than 10000/);
+    expect(() => compile({ $ref: "#" })).toThrow(/leads back/);
+  });
+
+  test("a recursive schema of a tree is taken", () => {
+    const $ref = "#";
+    const tree = { type: "object", required: ["id"], properties: { id: {}, left: { $ref }, right: { $ref } } };
+    checkSchema(tree, { id: 1, left: { id: 2 }, right: { id: 3, left: { id: 4 } } }, "value");
+    expect(() => checkSchema(tree, { id: 1, left: { id: 2, right: {} } }, "value")).toThrow(
+      expect.objectContaining({ metadata: { field: "value" }, message: expect.stringContaining("value.left.right") }),
+    );
+  });
+
+  test("large and deep schemas, and references to elsewhere, are refused", () => {
+    expect(() => compile({ description: "x".repeat(70_000) })).toThrow(/bytes/);
+    expect(() => compile({ anyOf: Array.from({ length: 1001 }, () => ({ type: "null" })) })).toThrow(/1000 subschemas/);
+    let deep: JsonObject = {};
+    for (let level = 0; level < 40; level++) deep = { properties: { a: deep } };
+    expect(() => compile(deep)).toThrow(/inside one another/);
+    expect(() => compile({ $ref: "http://localhost/schema.json" })).toThrow(/does not lead to a part/);
+    expect(() => compile({ $ref: "#/$defs/none" })).toThrow(/leads to nothing/);
+  });
+
+  test("a value that is too large for its schema is refused", () => {
+    const $defs: Record<string, JsonObject> = { d12: { type: "string" } };
+    for (let index = 0; index < 12; index++) {
+      const $ref = `#/$defs/d${index + 1}`;
+      $defs[`d${index}`] = { allOf: [{ $ref }, { $ref }] };
+    }
+    const schema = { items: { $ref: "#/$defs/d1" }, $defs };
+    checkSchema(schema, ["a"], "value");
+    expect(() => checkSchema(schema, Array(16_000).fill(null), "value")).toThrow(/too large for its schema/);
+  });
+
+  test.each([
+    "http://json-schema.org/draft-07/schema#",
+    "https://json-schema.org/draft/2019-09/schema",
+    "https://json-schema.org/draft/2020-12/schema",
+  ])("$schema %s is taken", ($schema) => {
+    const schema = { $schema, type: "object", required: ["a"] };
+    checkSchema(schema, { a: 1 }, "value");
+    expect(() => checkSchema(schema, {}, "value")).toThrow(refused);
+  });
+
+  test("a draft-07 list of items is read as that draft reads it, and an unknown draft is refused", () => {
+    const schema = { $schema: "http://json-schema.org/draft-07/schema#", items: [{ type: "string" }] };
+    checkSchema(schema, ["a", 1], "value");
+    expect(() => checkSchema(schema, [1], "value")).toThrow(refused);
+    expect(() => compile({ $schema: "https://example.com/schema" })).toThrow(/unknown/);
+  });
+});
