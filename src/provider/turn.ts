@@ -22,7 +22,7 @@ import { ProtocolViolationError } from "../core/violation.js";
 import type { Answers } from "./answers.js";
 import type { RemoteProvider } from "./define-provider.js";
 import { toResumeInfo } from "./messages.js";
-import type { Outbox } from "./outbox.js";
+import type { Outbox, OutboxMessage } from "./outbox.js";
 import { toActionRequest } from "./outcome.js";
 
 /** The events of one message, encoded, in bytes. A message may be four times as large. */
@@ -134,7 +134,7 @@ export class RemoteTurn implements ProviderContext {
       list.flatMap((event) => checkEmission(event, this.#owner.provider.manifest)).map(toEvent),
     );
     const batches = batched(encoded);
-    const last = batches.pop() ?? [];
+    const last = batches.pop() ?? { events: [], sizeBytes: 0 };
     const stored = batches.map((batch) => this.#send(batch, [], undefined));
     stored.push(this.#send(last, [...artifacts], this.#owner.takeResumeState()));
     await Promise.all(stored);
@@ -192,23 +192,19 @@ export class RemoteTurn implements ProviderContext {
   }
 
   #send(
-    events: Event[],
+    { events, sizeBytes }: Batch,
     artifacts: MessageInitShape<typeof ArtifactSchema>[],
     resumeState: Uint8Array | undefined,
   ): Promise<void> {
     const { executionId, outbox } = this.#owner;
     const { attempt } = this;
-    const stored = outbox.add((emitId) => ({
-      case: "emit",
-      value: create(EmitSchema, {
-        executionId,
-        attempt,
-        emitId,
-        events,
-        artifacts,
-        ...(resumeState === undefined ? {} : { resumeState: Uint8Array.from(resumeState) }),
-      }),
-    }));
+    const joined = artifacts.length === 0 ? outbox.join(events, sizeBytes, resumeState) : undefined;
+    if (joined !== undefined) return joined;
+    const toMessage = (emitId: number): OutboxMessage => {
+      const state = resumeState === undefined ? {} : { resumeState: Uint8Array.from(resumeState) };
+      return { case: "emit", value: create(EmitSchema, { executionId, attempt, emitId, events, artifacts, ...state }) };
+    };
+    const stored = outbox.add(toMessage, sizeBytes);
     this.#owner.wake();
     return stored;
   }
@@ -228,18 +224,23 @@ function toEvent(payload: ReturnType<typeof checkEmission>[number]): Event {
   return create(EventSchema, { payload });
 }
 
+/** Events of one message, and what they take, encoded. */
+interface Batch {
+  readonly events: Event[];
+  sizeBytes: number;
+}
+
 /** Splits events into messages of a bearable size. */
-function batched(events: readonly Event[]): Event[][] {
-  const batches: Event[][] = [];
-  let left = 0;
+function batched(events: readonly Event[]): Batch[] {
+  const batches: Batch[] = [];
   for (const event of events) {
     const sizeBytes = toBinary(EventSchema, event).length;
-    if (left < sizeBytes || batches.length === 0) {
-      batches.push([]);
-      left = MAX_EMIT_BYTES;
+    const last = batches.at(-1);
+    if (last === undefined || last.sizeBytes + sizeBytes > MAX_EMIT_BYTES) batches.push({ events: [event], sizeBytes });
+    else {
+      last.events.push(event);
+      last.sizeBytes += sizeBytes;
     }
-    left -= sizeBytes;
-    batches.at(-1)?.push(event);
   }
   return batches;
 }
