@@ -103,6 +103,16 @@ func (c *Client) Send(ctx context.Context, request *v1.SendInputRequest) (*v1.Se
 	})
 }
 
+// Cancel asks for an execution's end and returns it: CANCELLING, or as it ended. The first reason counts. FollowEvents
+// ends once the native work has.
+func (c *Client) Cancel(ctx context.Context, executionID, reason string) (*v1.Execution, error) {
+	request := &v1.CancelExecutionRequest{ExecutionId: executionID, Reason: reason}
+	response, err := patiently(ctx, c, func(ctx context.Context) (*v1.CancelExecutionResponse, error) {
+		return c.Executions.CancelExecution(ctx, request)
+	})
+	return response.GetExecution(), err
+}
+
 // Respond answers an action and returns it, answered. Exactly one answer is ever accepted: ACTION_ALREADY_RESOLVED after
 // a failure of the network may speak of this very answer.
 func (c *Client) Respond(ctx context.Context, executionID, actionID string, answer *v1.ActionResponse) (*v1.ActionRequest, error) {

@@ -83,6 +83,12 @@ func (s *server) RespondAction(_ context.Context, request *v1.RespondActionReque
 	return &v1.RespondActionResponse{Action: action}, s.fault()
 }
 
+func (s *server) CancelExecution(_ context.Context, request *v1.CancelExecutionRequest) (*v1.CancelExecutionResponse, error) {
+	s.keys = append(s.keys, request.GetReason())
+	execution := &v1.Execution{Id: request.GetExecutionId(), State: v1.ExecutionState_EXECUTION_STATE_CANCELLING}
+	return &v1.CancelExecutionResponse{Execution: execution}, s.fault()
+}
+
 func (s *server) client() *Client {
 	rpc := connect.NewServer()
 	harnessruntimev1connect.RegisterExecutionServiceHandler(rpc, s)
@@ -252,6 +258,19 @@ func TestRespondSaysWhoWasFirst(t *testing.T) {
 		_, err := s.client().Respond(t.Context(), "exe_1", "act_1", answer)
 		if ReasonOf(err) != v1.ErrorReason_ERROR_REASON_ACTION_ALREADY_RESOLVED || ErrorFrom(err).Metadata["responder"] != "u" {
 			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestCancelIsSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{faults: []error{connect.NewError(connect.CodeUnavailable, "down")}}
+		execution, err := s.client().Cancel(t.Context(), "exe_1", "enough")
+		if err != nil || execution.GetId() != "exe_1" || execution.GetState() != v1.ExecutionState_EXECUTION_STATE_CANCELLING {
+			t.Errorf("got %v, %v", execution, err)
+		}
+		if !slices.Equal(s.keys, []string{"enough", "enough"}) {
+			t.Errorf("sent %q", s.keys)
 		}
 	})
 }

@@ -17,12 +17,19 @@ from harnessruntime.v1.action_service_pb2 import RespondActionRequest, RespondAc
 from harnessruntime.v1.event_pb2 import Event
 from harnessruntime.v1.event_stream_pb2 import WatchEventsRequest, WatchEventsResponse
 from harnessruntime.v1.execution_commands_pb2 import (
+    CancelExecutionRequest,
+    CancelExecutionResponse,
     SendInputRequest,
     SendInputResponse,
     StartExecutionRequest,
     StartExecutionResponse,
 )
-from harnessruntime.v1.execution_pb2 import EXECUTION_STATE_RUNNING, EXECUTION_STATE_SUCCEEDED, Execution
+from harnessruntime.v1.execution_pb2 import (
+    EXECUTION_STATE_CANCELLING,
+    EXECUTION_STATE_RUNNING,
+    EXECUTION_STATE_SUCCEEDED,
+    Execution,
+)
 from harnessruntime.v1.execution_service_pb2 import GetExecutionRequest, GetExecutionResponse
 
 SILENCE = "silence"
@@ -110,6 +117,11 @@ class Server:
         self._called(context)
         return SendInputResponse(input_id="inp_1")
 
+    def cancel(self, request: CancelExecutionRequest, context: grpc.ServicerContext) -> CancelExecutionResponse:
+        self.keys.append(request.reason)
+        self._called(context)
+        return CancelExecutionResponse(execution=Execution(id=request.execution_id, state=EXECUTION_STATE_CANCELLING))
+
     def respond(self, request: RespondActionRequest, context: grpc.ServicerContext) -> RespondActionResponse:
         self._called(context)
         action = ActionRequest(id=request.action_id, approved=request.response.approved)
@@ -129,6 +141,9 @@ def server() -> Iterator[Server]:
             served.start, StartExecutionRequest.FromString, StartExecutionResponse.SerializeToString
         ),
         "GetExecution": unary(served.get, GetExecutionRequest.FromString, GetExecutionResponse.SerializeToString),
+        "CancelExecution": unary(
+            served.cancel, CancelExecutionRequest.FromString, CancelExecutionResponse.SerializeToString
+        ),
         "SendInput": unary(served.send, SendInputRequest.FromString, SendInputResponse.SerializeToString),
     }
     action: dict[str, grpc.RpcMethodHandler[Any, Any]] = {

@@ -9,7 +9,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from harnessruntime.v1.action_pb2 import ActionRequest, ActionResponse
 from harnessruntime.v1.execution_commands_pb2 import SendInputRequest, SendInputResponse, StartExecutionRequest
-from harnessruntime.v1.execution_pb2 import Execution
+from harnessruntime.v1.execution_pb2 import EXECUTION_STATE_CANCELLING, Execution
 from harnessruntime_client import Client, ContiguityError, HarnessError, Waits, aio
 
 from conftest import SILENCE, Act, Failure, Server, frame, refused
@@ -25,6 +25,7 @@ class Face(Protocol):
     def start(self, target: str, request: StartExecutionRequest) -> Execution: ...
     def get(self, target: str, execution_id: str) -> Execution: ...
     def send(self, target: str, request: SendInputRequest) -> SendInputResponse: ...
+    def cancel(self, target: str, reason: str) -> Execution: ...
     def respond(self, target: str, answer: ActionResponse) -> ActionRequest: ...
 
 
@@ -44,6 +45,10 @@ class Threads:
     def send(self, target: str, request: SendInputRequest) -> SendInputResponse:
         with Client.dial(target, waits=WAITS) as client:
             return client.send(request)
+
+    def cancel(self, target: str, reason: str) -> Execution:
+        with Client.dial(target, waits=WAITS) as client:
+            return client.cancel("exe_1", reason)
 
     def respond(self, target: str, answer: ActionResponse) -> ActionRequest:
         with Client.dial(target, waits=WAITS) as client:
@@ -76,6 +81,13 @@ class Asyncio:
         async def run() -> SendInputResponse:
             async with aio.Client.dial(target, waits=WAITS) as client:
                 return await client.send(request)
+
+        return asyncio.run(run())
+
+    def cancel(self, target: str, reason: str) -> Execution:
+        async def run() -> Execution:
+            async with aio.Client.dial(target, waits=WAITS) as client:
+                return await client.cancel("exe_1", reason)
 
         return asyncio.run(run())
 
@@ -173,6 +185,13 @@ def test_the_callers_key_and_token_are_sent(server: Server, face: Face) -> None:
     face.start(server.target, request)
     assert server.keys == ["mine"]
     assert server.headers["authorization"] == "Bearer secret"
+
+
+def test_a_cancel_is_sent_again(server: Server, face: Face) -> None:
+    server.faults = [DOWN]
+    execution = face.cancel(server.target, "enough")
+    assert (execution.id, execution.state) == ("exe_1", EXECUTION_STATE_CANCELLING)
+    assert server.keys == ["enough", "enough"]
 
 
 def test_an_answer_that_comes_second_is_told_who_was_first(server: Server, face: Face) -> None:

@@ -11,7 +11,12 @@ from harnessruntime.v1.action_service_pb2_grpc import ActionServiceStub
 from harnessruntime.v1.conversation_service_pb2_grpc import ConversationServiceStub
 from harnessruntime.v1.event_pb2 import Event
 from harnessruntime.v1.event_stream_pb2 import WatchEventsResponse
-from harnessruntime.v1.execution_commands_pb2 import SendInputRequest, SendInputResponse, StartExecutionRequest
+from harnessruntime.v1.execution_commands_pb2 import (
+    CancelExecutionRequest,
+    SendInputRequest,
+    SendInputResponse,
+    StartExecutionRequest,
+)
 from harnessruntime.v1.execution_pb2 import Execution
 from harnessruntime.v1.execution_service_pb2 import GetExecutionRequest
 from harnessruntime.v1.execution_service_pb2_grpc import ExecutionServiceStub
@@ -58,6 +63,11 @@ class Client:
     async def send(self, request: SendInputRequest) -> SendInputResponse:
         """Sends an input; it has an idempotency key, so that it is accepted once."""
         return await self._call(self.executions.SendInput, with_key(request))
+
+    async def cancel(self, execution_id: str, reason: str = "") -> Execution:
+        """Asks for an execution's end and returns it; see the client for threads."""
+        request = CancelExecutionRequest(execution_id=execution_id, reason=reason)
+        return (await self._call(self.executions.CancelExecution, request)).execution
 
     async def respond(self, execution_id: str, action_id: str, answer: ActionResponse) -> ActionRequest:
         """Answers an action and returns it, answered; see the client for threads."""

@@ -11,7 +11,12 @@ from harnessruntime.v1.action_service_pb2 import RespondActionRequest
 from harnessruntime.v1.action_service_pb2_grpc import ActionServiceStub
 from harnessruntime.v1.conversation_service_pb2_grpc import ConversationServiceStub
 from harnessruntime.v1.event_pb2 import Event
-from harnessruntime.v1.execution_commands_pb2 import SendInputRequest, SendInputResponse, StartExecutionRequest
+from harnessruntime.v1.execution_commands_pb2 import (
+    CancelExecutionRequest,
+    SendInputRequest,
+    SendInputResponse,
+    StartExecutionRequest,
+)
 from harnessruntime.v1.execution_pb2 import Execution
 from harnessruntime.v1.execution_service_pb2 import GetExecutionRequest
 from harnessruntime.v1.execution_service_pb2_grpc import ExecutionServiceStub
@@ -61,6 +66,14 @@ class Client:
     def send(self, request: SendInputRequest) -> SendInputResponse:
         """Sends an input; it has an idempotency key, so that it is accepted once."""
         return self._call(self.executions.SendInput, with_key(request))
+
+    def cancel(self, execution_id: str, reason: str = "") -> Execution:
+        """Asks for an execution's end and returns it: CANCELLING, or as it ended. The first reason counts.
+
+        `follow_events` ends once the native work has.
+        """
+        request = CancelExecutionRequest(execution_id=execution_id, reason=reason)
+        return self._call(self.executions.CancelExecution, request).execution
 
     def respond(self, execution_id: str, action_id: str, answer: ActionResponse) -> ActionRequest:
         """Answers an action and returns it, answered.
