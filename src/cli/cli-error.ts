@@ -7,6 +7,8 @@ export const EXIT = {
   usage: 2,
   /** The execution is CANCELLED. */
   cancelled: 3,
+  /** How the execution ends could not be learned: no runtime answers, or the time is over. */
+  unknown: 4,
   /** Ctrl-C left an execution running. */
   detached: 130,
 } as const;

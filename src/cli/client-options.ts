@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { HarnessClient } from "../client/client.js";
+import type { RetryPolicy } from "../client/retry.js";
 import { usageError } from "./cli-error.js";
 
 /** What every command that talks to a runtime takes. */
@@ -28,14 +29,17 @@ export interface Clients {
   readonly patient: HarnessClient;
 }
 
-/** Makes the clients. Nothing is connected until the first call. */
-export async function openClients({ url, token = process.env["HARNESS_TOKEN"] }: ClientOptions): Promise<Clients> {
+/** Makes the clients. Nothing is connected until the first call. `retry` is the patience of the patient one. */
+export async function openClients(
+  { url, token = process.env["HARNESS_TOKEN"] }: ClientOptions,
+  retry: Partial<RetryPolicy> = {},
+): Promise<Clients> {
   checkUrl(url);
   const { createHarnessClient } = await import("../client/node.js");
   const options = { baseUrl: url, ...(token ? { token } : {}) };
   return {
     eager: createHarnessClient({ ...options, retry: { callGiveUpMs: 0 } }),
-    patient: createHarnessClient(options),
+    patient: createHarnessClient({ ...options, retry }),
   };
 }
 

@@ -41,7 +41,7 @@ export async function respond(
       return mustHave((await client.actions.getAction(name, options)).action);
     }
   };
-  return await callPatiently(send, client.settings, signal);
+  return await callPatiently(send, client.settings, { signal, waits: false });
 }
 
 /** Whether the action was resolved by what this caller had sent before, as far as the error tells. */

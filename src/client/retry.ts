@@ -1,3 +1,4 @@
+import { Code } from "@connectrpc/connect";
 import { type Clock, delay } from "./clock.js";
 import { type HarnessRpcError, isRetryable, toRpcError } from "./errors.js";
 
@@ -7,7 +8,7 @@ export interface RetryPolicy {
   readonly baseDelayMs: number;
   /** No wait is longer, unless the server asks for more. Default 5,000. */
   readonly maxDelayMs: number;
-  /** A call is not tried again later than this after it began. 0 never tries again. Default 10,000. */
+  /** A call is not tried again later than this after it first failed. 0 never tries again. Default 10,000. */
   readonly callGiveUpMs: number;
   /** A stream fails once nothing has arrived for this long. Default 600,000. */
   readonly streamGiveUpMs: number;
@@ -36,21 +37,41 @@ export async function callOnce<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Makes a call that is safe to make twice, again and again while it fails in a way that may pass, up to `callGiveUpMs`. */
+/** How a call goes on after a failure. */
+export interface CallManners {
+  /** The caller's own: once aborted, nothing is tried again. */
+  readonly signal?: AbortSignal | undefined;
+  /** Whether the server holds the call until something happens: a long try that is cut was heard, so the count begins anew. */
+  readonly waits: boolean;
+}
+
+/**
+ * Makes a call that is safe to make twice, again and again while it fails in a
+ * way that may pass, up to `callGiveUpMs` after the first failure in a row.
+ */
 export async function callPatiently<T>(
   call: () => Promise<T>,
   { retry, clock, random }: PatienceSettings,
-  signal?: AbortSignal,
+  { signal, waits }: CallManners,
 ): Promise<T> {
-  const deadline = clock.now() + retry.callGiveUpMs;
-  for (let failures = 1; ; failures++) {
+  let failures = 0;
+  let firstFailureMs = 0;
+  /** Counts a failure, and returns how long to wait; throws it where nothing is tried again. */
+  const nextWaitMs = (failure: HarnessRpcError, beganMs: number): number => {
+    const nowMs = clock.now();
+    if (waits && failure.code !== Code.DeadlineExceeded && nowMs - beganMs > retry.maxDelayMs) failures = 0;
+    if (failures === 0) firstFailureMs = nowMs;
+    const waitMs = retryDelayMs(retry, ++failures, failure, random);
+    const isLate = nowMs - firstFailureMs + waitMs >= retry.callGiveUpMs;
+    if (signal?.aborted || isLate || !isRetryable(failure)) throw failure;
+    return waitMs;
+  };
+  for (;;) {
+    const beganMs = clock.now();
     try {
       return await call();
     } catch (error) {
-      const failure = toRpcError(error);
-      const waitMs = retryDelayMs(retry, failures, failure, random);
-      if (signal?.aborted || !isRetryable(failure) || clock.now() + waitMs >= deadline) throw failure;
-      await delay(clock, waitMs, signal);
+      await delay(clock, nextWaitMs(toRpcError(error), beganMs), signal);
     }
   }
 }

@@ -27,7 +27,9 @@ export function withManners(inner: Transport, settings: ClientSettings): Transpo
       const message = named(method, input, settings.newIdempotencyKey);
       const limitMs = timeoutMs ?? callLimitMs(message, settings.callTimeoutMs);
       const call = () => inner.unary(method, signal, limitMs, header, message, contextValues);
-      return await (mayRepeat(method, message) ? callPatiently(call, settings, signal) : callOnce(call));
+      return await (mayRepeat(method, message)
+        ? callPatiently(call, settings, { signal, waits: waits(message) })
+        : callOnce(call));
     },
     async stream(method, signal, timeoutMs, header, input, contextValues) {
       try {
@@ -62,9 +64,18 @@ function mayRepeat(method: DescMethodUnary, message: object): boolean {
   return method.idempotency !== MethodOptions_IdempotencyLevel.IDEMPOTENCY_UNKNOWN || keyOf(message) !== undefined;
 }
 
+/** Whether the server answers a call only once something has happened. */
+function waits(message: object): boolean {
+  return isMessage(message, WaitExecutionRequestSchema) || isWaitingCancel(message);
+}
+
+function isWaitingCancel(message: object): boolean {
+  return isMessage(message, CancelExecutionRequestSchema) && message.wait;
+}
+
 /** How long one try may take; undefined for ever. Calls that wait by themselves get that time on top. */
 function callLimitMs(message: object, callTimeoutMs: number): number | undefined {
-  if (isMessage(message, CancelExecutionRequestSchema) && message.wait) return undefined;
+  if (isWaitingCancel(message)) return undefined;
   if (!isMessage(message, WaitExecutionRequestSchema)) return callTimeoutMs;
   return callTimeoutMs + (message.timeout === undefined ? DEFAULT_WAIT_MS : durationMs(message.timeout));
 }

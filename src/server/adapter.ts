@@ -1,4 +1,5 @@
 import { type ConnectRouter, createContextValues } from "@connectrpc/connect";
+import { createAsyncIterable, type UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ExecutionService } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
@@ -113,7 +114,7 @@ async function serveCall(
     universal.header.set("grpc-accept-encoding", "identity");
     universal.header.set("connect-accept-encoding", "identity");
   }
-  const answer = await handler(universal);
+  const answer = explained(await handler(universal), handler);
   if ("stream" in request || (await discardRest(request))) {
     await universalResponseToNodeResponse(answer, response);
     return;
@@ -123,6 +124,20 @@ async function serveCall(
   lingerAfterAnswer(request, request.socket);
   await universalResponseToNodeResponse({ ...answer, header }, response);
 }
+
+/** The RPC library refuses a content type without a word. */
+function explained(answer: UniversalServerResponse, { method }: Handler): UniversalServerResponse {
+  if (answer.status !== UNSUPPORTED_MEDIA_TYPE) return answer;
+  const text =
+    method.methodKind === "unary"
+      ? "send content-type application/json, application/proto or application/grpc"
+      : "a stream needs content-type application/connect+json or application/grpc; ListEvents gives events as plain JSON";
+  const header = new Headers(answer.header);
+  header.set("content-type", "text/plain; charset=utf-8");
+  return { ...answer, header, body: createAsyncIterable([Buffer.from(`${text}\n`)]) };
+}
+
+const UNSUPPORTED_MEDIA_TYPE = 415;
 
 function refusalOf(source: RequestSource, access: AccessPolicy): HarnessError | undefined {
   const refusal = access.refuseHost(source) ?? access.refuseOrigin(source);

@@ -139,8 +139,17 @@ function requestTooLarge(maxBytes: string): HarnessError {
   });
 }
 
+/** What Node says, by code, where a caller closed or reset its stream, or its connection broke; others' connections say more. */
+const GONE: Readonly<Record<string, RegExp>> = {
+  ERR_STREAM_PREMATURE_CLOSE: /^/,
+  ERR_HTTP2_STREAM_ERROR: /NGHTTP2_CANCEL/,
+  ECONNRESET: /^aborted$/,
+};
+
 function isAbort(error: unknown): boolean {
-  return error instanceof Error && error.name === "AbortError";
+  if (!(error instanceof Error)) return false;
+  if (error.name === "AbortError") return true;
+  return "code" in error && GONE[String(error.code)]?.test(error.message) === true;
 }
 
 function describe(error: unknown): string {

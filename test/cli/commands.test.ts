@@ -177,8 +177,16 @@ describe("what runs is steered, answered and cancelled", () => {
   test("wait gives up after its timeout", async () => {
     const id = await detached({ steps: [{ sleep_ms: 60_000 }] });
     const { code, stderr } = await at("wait", id, "--timeout", "50ms");
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/ after 50ms\n$/) });
+    expect({ code, stderr }).toEqual({ code: 4, stderr: expect.stringMatching(/ after 50ms\n$/) });
     await at("cancel", id);
+  });
+
+  test("wait ends with 4 where no runtime answers, and with 1 where there is no such execution", async () => {
+    expect(await harness(["wait", "exe_1", "--url", "http://127.0.0.1:1"])).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining("no runtime answers"),
+    });
+    expect((await at("wait", "exe_1")).code).toBe(1);
   });
 });
 

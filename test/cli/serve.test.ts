@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { build, type Ended, harness, ROOT, serve, start, startCommand } from "./support/processes.js";
 
@@ -106,6 +107,24 @@ describe("serve", () => {
     const second = await serve([], data);
     expect((await harness(["respond", id, "--approve", "--url", second.url])).code).toBe(0);
     expect(await harness(["wait", id, "--url", second.url])).toMatchObject({ code: 0, stdout: "went on\n" });
+    await second.stop();
+  });
+
+  test.each(["SIGKILL", "SIGTERM"] as const)("wait goes on over a restart after %s", async (signal) => {
+    const data = join(folder, `awaited-${signal}`);
+    const first = await serve([], data);
+    const script = JSON.stringify({ steps: [{ approval: { title: "Go on?" } }, { text: "went on" }] });
+    const { stdout } = await harness(["run", "scripted", "in", "--detach", "--config", script, "--url", first.url]);
+    const id = stdout.trim();
+    const waiting = start(["wait", id, "--url", first.url]);
+    // Longer than a client's patience, which must not count before anything fails.
+    await delay(11_000);
+    first.running.child.kill(signal);
+    await first.running.ended;
+
+    const second = await serve(["--port", new URL(first.url).port], data);
+    expect((await harness(["respond", id, "--approve", "--url", second.url])).code).toBe(0);
+    expect(await waiting.ended).toMatchObject({ code: 0, stdout: "went on\n" });
     await second.stop();
   });
 

@@ -7,9 +7,10 @@ import { createClientFor } from "../../src/client/client.js";
 import { HarnessRpcError } from "../../src/client/errors.js";
 import { createHarnessClient } from "../../src/client/node.js";
 import { respond } from "../../src/client/respond.js";
+import { callPatiently, DEFAULT_RETRY } from "../../src/client/retry.js";
 import type { ClientSettingsInit } from "../../src/client/settings.js";
 import { FakeRuntime } from "./fake-runtime.js";
-import { hastyClock } from "./manual-clock.js";
+import { hastyClock, manualClock, settled } from "./manual-clock.js";
 import { refuse } from "./refuse.js";
 
 const CUT = new ConnectError("cut", Code.Unavailable);
@@ -58,6 +59,46 @@ describe("a call", () => {
     for (let i = 0; i < 20; i++) runtime.faults.push({ method: "getExecution", when: "before", error: CUT });
     await expect(client.executions.getExecution({ executionId: "exe_1" })).rejects.toBeInstanceOf(HarnessRpcError);
     expect(clock.waits).toEqual([50, 100, 200, 400]);
+  });
+
+  test("that waited long and is cut, or meets a drain, is tried again, and its patience begins with the failure", async () => {
+    const clock = manualClock();
+    const outcomes = [
+      { afterMs: 60_000, error: new ConnectError("http/2 stream closed", Code.Canceled) },
+      { afterMs: 0, error: refuse(Code.Unavailable, "SERVER_DRAINING") },
+      { afterMs: 60_000, error: CUT },
+      { afterMs: 0, error: CUT },
+    ];
+    const seen: number[] = [];
+    const settings = { retry: { ...DEFAULT_RETRY, callGiveUpMs: 200 }, clock, random: () => 0.5 };
+    const call = async (): Promise<string> => {
+      seen.push(clock.now());
+      const outcome = outcomes.shift();
+      if (outcome === undefined) return "over";
+      await clock.advance(outcome.afterMs);
+      throw outcome.error;
+    };
+    const result = callPatiently(call, settings, { waits: true });
+    for (let turn = 0; turn < 12; turn++) {
+      await settled();
+      await clock.advance(clock.pending()[0] ?? 0);
+    }
+    expect(await result).toBe("over");
+    expect(seen).toEqual([0, 60_050, 60_150, 120_200, 120_300]);
+  });
+
+  test("that its caller gave up is not tried again", async () => {
+    const gone = AbortSignal.abort();
+    let tries = 0;
+    const call = async (): Promise<never> => {
+      tries++;
+      throw new ConnectError("http/2 stream closed", Code.Canceled);
+    };
+    const settings = { retry: DEFAULT_RETRY, clock: hastyClock(), random: () => 0.5 };
+    await expect(callPatiently(call, settings, { signal: gone, waits: true })).rejects.toMatchObject({
+      code: Code.Canceled,
+    });
+    expect(tries).toBe(1);
   });
 
   test("that the server refuses is not, and says why", async () => {

@@ -56,6 +56,41 @@ describe("the error converter", () => {
   });
 
   test.each([
+    ["ERR_STREAM_PREMATURE_CLOSE", "Premature close", Code.Canceled],
+    ["ECONNRESET", "aborted", Code.Canceled],
+    ["ERR_HTTP2_STREAM_ERROR", "Stream closed with error code NGHTTP2_CANCEL", Code.Canceled],
+    ["ERR_HTTP2_STREAM_ERROR", "Stream closed with error code NGHTTP2_INTERNAL_ERROR", Code.Internal],
+    ["ECONNRESET", "read ECONNRESET", Code.Internal],
+  ])("a caller that goes away is told from a bug (%s: %s)", (code, message, expected) => {
+    const logged: unknown[] = [];
+    const converter = createErrorConverter({ ...silent, error: (fields) => logged.push(fields) });
+    expect(converter.toRpcError(Object.assign(new Error(message), { code }), "ServerReflectionInfo").code).toBe(
+      expected,
+    );
+    expect(logged).toHaveLength(expected === Code.Canceled ? 0 : 1);
+  });
+
+  test("a content type that no protocol has is refused in words", async () => {
+    const { url } = await serve();
+    const ask = (method: string) =>
+      fetch(`${url}/harnessruntime.v1.ExecutionService/${method}`, {
+        method: "POST",
+        body: "{}",
+        headers: { "content-type": "text/plain" },
+      });
+    const stream = await ask("WatchEvents");
+    expect([stream.status, await stream.text()]).toEqual([
+      415,
+      "a stream needs content-type application/connect+json or application/grpc; ListEvents gives events as plain JSON\n",
+    ]);
+    const unary = await ask("GetExecution");
+    expect([unary.status, await unary.text()]).toEqual([
+      415,
+      expect.stringMatching(/^send content-type application\/json/),
+    ]);
+  });
+
+  test.each([
     ["parse binary: premature EOF", Code.Internal, "VALIDATION_ERROR"],
     ["received compressed envelope, but do not know how to decompress", Code.Internal, "VALIDATION_ERROR"],
     ["protocol error: missing input message for unary method", Code.InvalidArgument, "VALIDATION_ERROR"],

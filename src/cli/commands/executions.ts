@@ -1,13 +1,16 @@
 import { toJson } from "@bufbuild/protobuf";
-import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { EventSchema } from "../../../gen/ts/harnessruntime/v1/event_pb.js";
 import { type Execution, ExecutionSchema, ExecutionState } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
+import type { HarnessClient } from "../../client/client.js";
 import { isTerminal } from "../../client/cursor.js";
+import { isRetryable, toRpcError } from "../../client/errors.js";
 import { followFrames } from "../../client/follow.js";
 import { parseCount, parseDurationMs, parseEnum } from "../arguments.js";
 import { CliError, EXIT } from "../cli-error.js";
 import { type ClientOptions, openClients } from "../client-options.js";
 import { readPages } from "../pages.js";
+import { rpcErrorLine } from "../rpc-error-line.js";
 import { endLine, exitCodeOf, whyOf } from "../terminal/ending.js";
 import { eventLine } from "../terminal/event-line.js";
 import { printJson, printList } from "../terminal/print.js";
@@ -74,28 +77,52 @@ export interface WaitOptions extends ClientOptions {
   readonly timeout?: string;
 }
 
+/** How long one call waits. */
 const LONGEST_WAIT_MS = 60_000;
+/** How long a runtime may be away: a drain of 30 s, and time to start again. */
+const AWAY_MS = 60_000;
+/** How much later than the limit the server's own answer may come. */
+const ANSWER_MS = 500;
 
 /** Waits until an execution is over, prints its output, and resolves with the number that tells how it ended. */
 export async function wait(executionId: string, options: WaitOptions): Promise<number> {
   const limitMs =
     options.timeout === undefined ? Number.POSITIVE_INFINITY : parseDurationMs("--timeout", options.timeout);
-  const deadline = performance.now() + limitMs;
-  const { eager, patient } = await openClients(options);
-  let execution = mustHave((await eager.executions.getExecution({ executionId })).execution);
-  while (!isTerminal(execution.state)) {
-    const leftMs = Math.min(LONGEST_WAIT_MS, deadline - performance.now());
-    if (leftMs <= 0)
-      throw new CliError(`${executionId} is ${ExecutionState[execution.state]} after ${options.timeout}`);
-    const timeout = { seconds: BigInt(Math.floor(leftMs / 1_000)), nanos: Math.floor((leftMs % 1_000) * 1e6) };
-    execution = mustHave((await patient.executions.waitExecution({ executionId, timeout })).execution);
-  }
+  const execution = await untilOver(executionId, options, limitMs);
   if (options.json) printJson(ExecutionSchema, execution);
   else {
     if (execution.finalOutput) process.stdout.write(`${execution.finalOutput.replace(/\n$/, "")}\n`);
     process.stderr.write(`${endLine(execution)}\n`);
   }
   return exitCodeOf(execution);
+}
+
+/** Resolves once it is over; ends the program with 4 where that could not be learned. */
+async function untilOver(executionId: string, options: WaitOptions, limitMs: number): Promise<Execution> {
+  const deadline = performance.now() + limitMs;
+  const { eager, patient } = await openClients(options, { callGiveUpMs: AWAY_MS });
+  let state = ExecutionState.UNSPECIFIED;
+  const overdue = (): CliError =>
+    new CliError(`${executionId} is ${ExecutionState[state]} after ${options.timeout}`, EXIT.unknown);
+  try {
+    let execution = mustHave((await eager.executions.getExecution({ executionId })).execution);
+    while (!isTerminal(execution.state)) {
+      state = execution.state;
+      if (performance.now() >= deadline) throw overdue();
+      execution = await waitOnce(patient, executionId, deadline - performance.now());
+    }
+    return execution;
+  } catch (error) {
+    if (error instanceof CliError || !isRetryable(error)) throw error;
+    throw performance.now() < deadline ? new CliError(rpcErrorLine(toRpcError(error)), EXIT.unknown) : overdue();
+  }
+}
+
+async function waitOnce({ executions }: HarnessClient, executionId: string, leftMs: number): Promise<Execution> {
+  const timeout = durationFromMs(Math.max(0, Math.floor(Math.min(LONGEST_WAIT_MS, leftMs))));
+  // The limit counts where no runtime answers as well. Only near its end: a timer cannot be longer than 24 days.
+  const late = leftMs < 10 * AWAY_MS ? { signal: AbortSignal.timeout(Math.ceil(leftMs) + ANSWER_MS) } : {};
+  return mustHave((await executions.waitExecution({ executionId, timeout }, late)).execution);
 }
 
 function mustHave(execution: Execution | undefined): Execution {
