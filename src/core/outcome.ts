@@ -1,14 +1,17 @@
 import { fromJson, isMessage, type JsonValue, toBinary } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { ActionRequestSchema } from "../../gen/ts/harnessruntime/v1/action_pb.js";
 import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { CompletionAction } from "../../gen/ts/harnessruntime/v1/result_events_pb.js";
 import { UsageSchema } from "../../gen/ts/harnessruntime/v1/usage_pb.js";
+import { inputAction } from "./action-desk.js";
 import { notFinite } from "./check-emission.js";
 import { cutText } from "./cut-text.js";
 import type { Failure, Success } from "./decide-run.js";
-import { MAX_OUTPUT_BYTES, MAX_STRUCTURED_BYTES } from "./limits.js";
+import { MAX_DESCRIPTOR_BYTES, MAX_OUTPUT_BYTES, MAX_STRUCTURED_BYTES } from "./limits.js";
 import type { ActionInit, Evaluation, TurnOutcome } from "./provider.js";
 import { ProviderLostError } from "./provider-lost.js";
+import { compile } from "./schema.js";
 import { toUsage } from "./usage.js";
 import { wellFormed } from "./well-formed.js";
 
@@ -136,6 +139,14 @@ function awaiting({ request }: Extract<TurnOutcome, { status: "awaiting_input" }
   if (typeof request?.title !== "string") return malformed("it asks for input without a title");
   const wrong = notFinite(request, 0);
   if (wrong !== undefined) return malformed(`what it asks cannot be kept: ${wrong}`);
+  try {
+    const sizeBytes = toBinary(ActionRequestSchema, inputAction("", request)).length;
+    if (sizeBytes > MAX_DESCRIPTOR_BYTES)
+      return malformed(`what it asks is ${sizeBytes} bytes, more than ${MAX_DESCRIPTOR_BYTES}`);
+    if (request.inputSchema !== undefined) compile(request.inputSchema);
+  } catch (error) {
+    return malformed(`what it asks cannot be kept: ${messageOf(error)}`);
+  }
   const evaluation = { action: CompletionAction.AWAIT_INPUT, reason: "the provider asks for input" };
   return { kind: "awaiting", evaluation, request };
 }
