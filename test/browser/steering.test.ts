@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { InputMode } from "../../gen/ts/harnessruntime/v1/input_pb.js";
 import { PlanEntryState } from "../../gen/ts/harnessruntime/v1/output_events_pb.js";
 import { ProviderManifestSchema, SupportLevel, Topology } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
 import type { Provider } from "../../src/core/provider.js";
@@ -117,6 +118,42 @@ describe("a running execution", () => {
     );
     await context.close();
   });
+});
+
+test("a steer is shown as waiting until the turn takes it, whoever sent it", async () => {
+  const taken = Promise.withResolvers<void>();
+  const busy: Provider = {
+    manifest: create(ProviderManifestSchema, {
+      id: "busy",
+      version: "1",
+      topologies: [Topology.EMBEDDED],
+      capabilities: { "input.steer": SupportLevel.NATIVE },
+    }),
+    async run(context) {
+      await taken.promise;
+      for await (const _ of context.steers()) continue;
+      return { status: "succeeded" };
+    },
+  };
+  const own = await openSite({ providers: [busy] });
+  try {
+    const { execution } = await own.client.executions.startExecution({ providerId: "busy", input: { text: "Work" } });
+    const executionId = execution?.id ?? "";
+    const { page, context } = await openTab(browser);
+    await page.goto(`${own.url}/#/executions/${executionId}`);
+    const waiting = page.locator(".row-input").getByText("waiting", { exact: true });
+    await page.getByRole("textbox", { name: "Steer this execution" }).fill("from here");
+    await page.keyboard.press("Enter");
+    await waiting.waitFor();
+    await own.client.executions.sendInput({ executionId, input: { text: "from there" }, mode: InputMode.STEER });
+    await eventually(async () => expect(await waiting.count()).toBe(2));
+    taken.resolve();
+    await eventually(async () => expect(await waiting.count()).toBe(0));
+    await page.locator(".row-input", { hasText: "from here" }).waitFor();
+    await context.close();
+  } finally {
+    await own.close();
+  }
 });
 
 test("a tool call and a plan are seen to go on, in their place", async () => {
