@@ -15,6 +15,8 @@ const browser = { globalSetup: ["test/browser/support/build-console.ts"], filePa
 
 export default defineConfig({
   test: {
+    // Most tests wait for processes and streams, so a machine of two cores has room for a second and a third.
+    maxWorkers: 3,
     testTimeout: soak ? 3_600_000 : patienceMs,
     hookTimeout: soak ? 600_000 : patienceMs,
     projects: [

@@ -131,7 +131,7 @@ test("a steer is shown as waiting until the turn takes it, whoever sent it", asy
     }),
     async run(context) {
       await taken.promise;
-      for await (const _ of context.steers()) continue;
+      for await (const steer of context.steers()) context.log.debug({ length: steer.text.length }, "steered");
       return { status: "succeeded" };
     },
   };
