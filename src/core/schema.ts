@@ -84,7 +84,7 @@ function compileOnce(schema: JsonObject): Compiled {
   if (draft === undefined)
     throw new Error(`$schema ${JSON.stringify(uri)} is unknown; use draft 2020-12, 2019-09 or 07`);
   const visits = boundSchema(anonymous);
-  draft.meta().validateSchema(anonymous, true);
+  void draft.meta().validateSchema(anonymous, true);
   const patterns = new Patterns();
   // An instance keeps all it ever compiled, so each schema has its own.
   const ajv = new draft.Ajv({ ...OPTIONS, code: { regExp: patterns.engine } });
