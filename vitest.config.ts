@@ -10,8 +10,10 @@ const patienceMs = process.env["CI"] === "true" ? 90_000 : 20_000;
 const projects = ["store", "conformance", "engine", "providers", "cli"];
 const ci = ["e2e", "browser", "agents"];
 
-/** The console is built once, and one browser at a time has the machine to itself. */
-const browser = { globalSetup: ["test/browser/support/build-console.ts"], fileParallelism: false };
+/** The console is built once for all browser tests. */
+const browser = { globalSetup: ["test/browser/support/build-console.ts"] };
+/** A browser, a real agent or a load has the machine to itself. */
+const oneAtATime = { fileParallelism: false };
 
 export default defineConfig({
   test: {
@@ -34,6 +36,7 @@ export default defineConfig({
           name: folder,
           include: [`test/${folder}/**/*.test.{ts,tsx}`],
           ...(folder === "browser" ? browser : {}),
+          ...(ci.includes(folder) ? oneAtATime : {}),
         },
       })),
     ],
