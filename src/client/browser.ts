@@ -1,6 +1,7 @@
 import type { Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
 import { createClientFor, type HarnessClient, type HarnessClientOptions, toInterceptors } from "./client.js";
+import { wholeFetch } from "./whole-fetch.js";
 
 /** How a client in a browser talks to the runtime. */
 export interface BrowserClientOptions extends HarnessClientOptions {
@@ -15,7 +16,8 @@ export function createHarnessClient(options: BrowserClientOptions): HarnessClien
   if (options.transport !== undefined) {
     return createClientFor(options.transport.transport, options.transport.bidi, options);
   }
-  const transportOptions = { baseUrl: options.baseUrl, interceptors: toInterceptors(options), useBinaryFormat: true };
+  const { baseUrl } = options;
+  const transportOptions = { baseUrl, interceptors: toInterceptors(options), useBinaryFormat: true, fetch: wholeFetch };
   const create = options.protocol === "grpc-web" ? createGrpcWebTransport : createConnectTransport;
   return createClientFor(create(transportOptions), false, options);
 }

@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 import { Health } from "../../gen/ts/grpc/health/v1/health_pb.js";
 import { createClientFor, type HarnessClient } from "../client/client.js";
 import { toRpcError } from "../client/errors.js";
+import { wholeFetch } from "../client/whole-fetch.js";
 
 const TOKEN_KEY = "harness.token";
 
@@ -32,7 +33,12 @@ const authorize: Interceptor = (next) => async (request) => {
   }
 };
 
-const transport = createConnectTransport({ baseUrl, interceptors: [authorize], useBinaryFormat: true });
+const transport = createConnectTransport({
+  baseUrl,
+  interceptors: [authorize],
+  useBinaryFormat: true,
+  fetch: wholeFetch,
+});
 
 /** The runtime that served this page. */
 export const client: HarnessClient = createClientFor(transport, false, {

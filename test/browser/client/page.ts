@@ -45,6 +45,17 @@ const functions = {
     return { executionId: execution.id, sequences, text, state: ExecutionState[execution.state] };
   },
 
+  /** Asks for an execution until this many answers came; returns how many of them were that execution, as it is. */
+  async ask(options: BrowserClientOptions, executionId: string, answers: number) {
+    const { executions } = createHarnessClient(options);
+    let whole = 0;
+    for (let answer = 0; answer < answers; answer++) {
+      const { execution } = await executions.getExecution({ executionId });
+      if (execution?.id === executionId && execution.finalOutput === "go") whole++;
+    }
+    return whole;
+  },
+
   /** Attaches to a start, sends, pings, cancels; returns the types of the events. */
   async command(options: BrowserClientOptions, config: JsonObject) {
     const attachment = await attach(createHarnessClient(options), { start: request(config) });
