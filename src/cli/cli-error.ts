@@ -13,19 +13,20 @@ export const EXIT = {
   detached: 130,
 } as const;
 
-/** Ends the program with one line on standard error. */
+/** Ends the program with one line on standard error, and a second one where there is a hint. */
 export class CliError extends Error {
   override readonly name = "CliError";
 
   constructor(
     message: string,
     readonly exitCode: number = EXIT.failed,
+    readonly hint: string | undefined = undefined,
   ) {
     super(message);
   }
 }
 
 /** The error for a command line that cannot be understood. */
-export function usageError(message: string): CliError {
-  return new CliError(message, EXIT.usage);
+export function usageError(message: string, hint?: string): CliError {
+  return new CliError(message, EXIT.usage, hint);
 }

@@ -1,8 +1,9 @@
 // The program `harness`: reads the command line and runs the command that it names.
 import { readFileSync } from "node:fs";
-import { Command, CommanderError } from "commander";
+import { CommanderError } from "commander";
 import { EXIT } from "./cli-error.js";
 import { addClientCommands } from "./client-commands.js";
+import { HarnessCommand } from "./harness-command.js";
 import { reportError } from "./report-error.js";
 import { addServerCommands } from "./server-commands.js";
 
@@ -14,10 +15,9 @@ function packageVersion(): string {
   return version;
 }
 
-const program = new Command("harness")
+const program = new HarnessCommand("harness")
   .description("The gRPC runtime for agent harnesses.")
   .version(packageVersion())
-  .showHelpAfterError()
   .exitOverride();
 addServerCommands(program, packageVersion());
 addClientCommands(program);
@@ -27,11 +27,14 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
   process.exit(EXIT.ok);
 });
+process.stderr.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+});
 
 try {
   await program.parseAsync();
 } catch (error) {
-  // Commander has written its message already.
+  // Help and the version, which are written already.
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   else process.exitCode = await reportError(error);
 }

@@ -1,10 +1,12 @@
 import { CliError, EXIT } from "./cli-error.js";
 
-/** Writes an error as one line to standard error, and returns the number to end with. */
+/** Writes an error as one line to standard error, its hint as another, and returns the number to end with. */
 export async function reportError(error: unknown): Promise<number> {
   const message = await lineOf(error);
   process.stderr.write(`harness: ${message.replace(/\s*\n\s*/g, " ")}\n`);
-  return error instanceof CliError ? error.exitCode : EXIT.failed;
+  if (!(error instanceof CliError)) return EXIT.failed;
+  if (error.hint !== undefined) process.stderr.write(`${error.hint}\n`);
+  return error.exitCode;
 }
 
 async function lineOf(error: unknown): Promise<string> {

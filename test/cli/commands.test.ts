@@ -291,13 +291,27 @@ describe("an error is one line with its reason and the way out", () => {
     });
   });
 
-  test.each([[["run", "--hlp"]], [["fly"]], [["get"]], [["get", "a", "b"]], [[]]])(
-    "%j shows the usage and ends with 2",
-    async (args) => {
-      const { code, stdout, stderr } = await harness(args);
-      expect({ code, stdout, usage: stderr.includes("Usage: harness") }).toEqual({ code: 2, stdout: "", usage: true });
+  test.each([
+    [["run", "--hlp"], "unknown option '--hlp'; did you mean --help?", "run [options] <provider> <input>", "run"],
+    [["serve", "--nope"], "unknown option '--nope'", "serve [options]", "serve"],
+    [["token", "creat"], "unknown command 'creat'; did you mean create?", "token [options] [command]", "token"],
+    [["fly"], "unknown command 'fly'", "[options] [command]", ""],
+    [["get"], "missing required argument 'execution'", "get [options] <execution>", "get"],
+    [["serve", "--port"], "option '--port <number>' argument missing", "serve [options]", "serve"],
+  ])(
+    "%j says what is wrong in one line, how to call it in another, and ends with 2",
+    async (args, fault, usage, see) => {
+      const hint = `usage: npx harness ${usage}; see: npx harness ${see}`;
+      const stderr = `harness: ${fault}\n${hint.trimEnd()} --help\n`;
+      expect(await harness(args)).toEqual({ code: 2, stdout: "", stderr });
     },
   );
+
+  test("no command at all shows those that there are and ends with 2", async () => {
+    const { code, stdout, stderr } = await harness([]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain("Usage: harness");
+  });
 
   test("help is no error", async () => {
     expect(await harness(["run", "--help"])).toMatchObject({
