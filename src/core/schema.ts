@@ -1,19 +1,21 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { Value } from "@bufbuild/protobuf/wkt";
-import { Ajv, type ErrorObject, type Options, type ValidateFunction } from "ajv";
+import { Ajv, type Options, type ValidateFunction } from "ajv";
 import { Ajv2019 } from "ajv/dist/2019.js";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { RE2JS } from "re2js";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { MAX_JSON_DEPTH } from "./check-json.js";
-import { type FieldViolation, HarnessError, invalid } from "./errors.js";
+import { HarnessError, invalid } from "./errors.js";
 import { boundSchema } from "./schema-bounds.js";
+import { toViolation } from "./schema-violation.js";
 import { valueToJson } from "./value-text.js";
 
 const LAX: Options = { strict: false, validateFormats: false };
 const OPTIONS: Options = {
   ...LAX,
   allErrors: true,
+  verbose: true,
   inlineRefs: false,
   meta: false,
   validateSchema: false,
@@ -22,6 +24,8 @@ const OPTIONS: Options = {
 /** Parts of a value times how often the schema may look at one: what one check may cost. */
 const MAX_CHECKS = 2_000_000;
 const MAX_PATTERN_LENGTH = 1000;
+/** How many faults of one value are told. */
+const MOST_VIOLATIONS = 50;
 /** States of all patterns of one schema: what compiling them may cost. */
 const MAX_PATTERN_STATES = 5000;
 /** Characters of a value times states times visits: what matching patterns may cost. */
@@ -46,7 +50,7 @@ const compiled = new WeakMap<JsonObject, Compiled>();
 
 /**
  * Checks a value against a JSON Schema (formats are annotations). Fails with
- * VALIDATION_ERROR, one violation an error, paths below `field`; a value that is
+ * VALIDATION_ERROR, one violation an error (of the first 50), paths below `field`; a value that is
  * nested deeper than 32 levels, or too large for its schema, is refused too.
  */
 export function checkSchema(schema: JsonObject, value: Value | JsonValue, field: string): void {
@@ -57,7 +61,7 @@ export function checkSchema(schema: JsonObject, value: Value | JsonValue, field:
     throw invalid(field, "it is too large for its schema; use a smaller value or a simpler schema");
   }
   if (validate(json)) return;
-  const violations = (validate.errors ?? []).map((error) => toViolation(error, field));
+  const violations = (validate.errors ?? []).slice(0, MOST_VIOLATIONS).map((error) => toViolation(error, field));
   throw new HarnessError(
     ErrorReason.VALIDATION_ERROR,
     violations.map((violation) => `${violation.field}: ${violation.description}`).join("; "),
@@ -117,13 +121,6 @@ function sizeOf(value: JsonValue | undefined, field: string, depth: number): Siz
 
 function isValue(value: Value | JsonValue): value is Value {
   return typeof value === "object" && value !== null && "$typeName" in value;
-}
-
-function toViolation({ instancePath, message, params, keyword }: ErrorObject, field: string): FieldViolation {
-  const path = instancePath.replaceAll(/\/(\d+)/g, "[$1]").replaceAll("/", ".");
-  const extra = keyword === "additionalProperties" ? `: ${JSON.stringify(params["additionalProperty"])}` : "";
-  const allowed = keyword === "enum" ? `: ${JSON.stringify(params["allowedValues"])}` : "";
-  return { field: `${field}${path}`, description: `${message ?? "does not fit its schema"}${extra}${allowed}` };
 }
 
 /** Returns what checks schemas themselves, made once. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from "@bufbuild/protobuf";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { checkSchema, compile } from "../../src/core/schema.js";
@@ -30,6 +30,36 @@ describe("JSON Schemas", () => {
     expect(() => compile({ allOf: [again, again] })).toThrow(/leads back|more than 10000/);
     expect(() => compile({ allOf: [structuredClone(again), structuredClone(again)] })).toThrow(/more than 10000/);
     expect(() => compile({ $ref: "#" })).toThrow(/leads back/);
+  });
+
+  const step = { type: "object", properties: { text: { type: "string", minLength: 1 }, "a/b": { const: true } } };
+  const one = { ...step, additionalProperties: false, minProperties: 1, maxProperties: 1 };
+  const kinds = { type: "object", properties: { kind: { enum: ["x", 1] } }, required: ["kind"] };
+  const named = { patternProperties: { "^x-": { type: ["string", "integer"] } }, additionalProperties: false };
+  test.each<[JsonObject, JsonValue, string, string]>([
+    [one, { txt: "hi" }, "config", 'the key "txt" is not known; there are text, a/b'],
+    [one, {}, "config", "must have at least 1 key; there are text, a/b"],
+    [one, { text: "a", "a/b": true }, "config", "must have at most 1 key"],
+    [one, { text: "" }, "config.text", "must have at least 1 character"],
+    [one, { "a/b": 2 }, "config.a/b", "must be true"],
+    [{ items: one }, [{ text: 1 }], "config[0].text", "must be a string"],
+    [kinds, {}, "config", 'the key "kind" is missing'],
+    [kinds, { kind: "y" }, "config.kind", 'must be one of "x", 1'],
+    [named, { "x-a": 1.5 }, "config.x-a", "must be a string or a whole number"],
+    [named, { y: 1 }, "config", 'the key "y" is not known; there are those that match ^x-'],
+    [{ ...step, unevaluatedProperties: false }, { b: 1 }, "config", 'the key "b" is not known; there are text, a/b'],
+    [{ minItems: 2 }, [1], "config", "must have at least 2 items"],
+    [{ minimum: 3 }, 1, "config", "must be >= 3"],
+  ])("of %j the value %j is refused with where and why, in plain words", (schema, value, field, description) => {
+    expect(() => checkSchema(schema, value, "config")).toThrow(
+      expect.objectContaining({ message: `${field}: ${description}`, violations: [{ field, description }] }),
+    );
+  });
+
+  test("of a value that is wrong everywhere the first 50 faults are told", () => {
+    expect(() => checkSchema({ items: { type: "string" } }, Array(1000).fill(0), "value")).toThrow(
+      expect.objectContaining({ violations: expect.objectContaining({ length: 50 }) }),
+    );
   });
 
   test("a recursive schema of a tree is taken", () => {

@@ -45,7 +45,7 @@ export function checkRegister(register: Register): ProviderManifest {
   }
   if (!manifest.topologies.includes(Topology.REMOTE)) throw invalid("manifest.topologies", "they must contain REMOTE");
   checkSchema(manifest);
-  checkJson(manifest);
+  mustHaveJsonForm(manifest);
   return manifest;
 }
 
@@ -57,7 +57,7 @@ export function versionOf(manifest: ProviderManifest): string {
 }
 
 /** A number that JSON has no form for would spoil every list of providers. */
-function checkJson(manifest: ProviderManifest): void {
+function mustHaveJsonForm(manifest: ProviderManifest): void {
   try {
     toJson(ProviderManifestSchema, manifest);
   } catch (error) {

@@ -42,7 +42,7 @@ describe("settings", () => {
 
   test.each([
     [{}, "agent"],
-    [{ agent: "clippy" }, 'must be equal to one of the allowed values: ["gemini","codex","opencode"]'],
+    [{ agent: "clippy" }, 'must be one of "gemini", "codex", "opencode"'],
     [{ agent: "codex", colour: "red" }, '"colour"'],
     [{ agent: "codex", limits: { turn: 1 } }, '"turn"'],
     [{ agent: "codex", capacity: 0 }, "acp.capacity"],
