@@ -2,6 +2,8 @@ import { randomBytes } from "node:crypto";
 import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { HarnessError } from "../core/errors.js";
 import type { Scope } from "./auth.js";
 
 /** One token at rest. */
@@ -27,23 +29,44 @@ interface TokenFile {
 
 const LOCK_ATTEMPTS = 100;
 const LOCK_WAIT_MS = 20;
+/** How long a caller should wait before it tries again whether the file is mended, in milliseconds. */
+const RETRY_MS = 1_000;
 
-/** Returns the rows, oldest first; none where there is no file. Throws, naming the file, where it is damaged. */
+/** Returns the rows, oldest first; none where there is no file. Fails with STORE_UNAVAILABLE, naming the file, where it cannot be read or is damaged. */
 export async function readTokenFile(path: string): Promise<readonly TokenRow[]> {
   let text: string;
   try {
     text = await readFile(path, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    throw unusable(path, `cannot be read (${why}): give the server's user the right to read it`, error);
   }
   try {
     const file = JSON.parse(text) as TokenFile;
-    if (file.version !== 1 || !Array.isArray(file.tokens)) throw new Error("not version 1");
+    if (file.version !== 1 || !file.tokens.every(isRow)) throw new Error("not version 1");
     return file.tokens;
-  } catch (cause) {
-    throw new Error(`${path} is not a token file: restore it from a backup, or remove it to begin anew`, { cause });
+  } catch (error) {
+    const mend = "restore it from a backup, or move it away and make new tokens with npx harness token create";
+    throw unusable(path, `is damaged: ${mend}`, error);
   }
+}
+
+function isRow(row: TokenRow): boolean {
+  const { id, tenantId, userId, scopes, createTimeMs, expireTimeMs = 0, note, hash } = row;
+  const texts = [id, tenantId, userId, note, hash];
+  return (
+    texts.every((text) => typeof text === "string") &&
+    /^[0-9a-f]{64}$/.test(hash) &&
+    Array.isArray(scopes) &&
+    Number.isFinite(createTimeMs) &&
+    Number.isFinite(expireTimeMs)
+  );
+}
+
+function unusable(path: string, why: string, cause: unknown): HarnessError {
+  const message = `the token file ${path} ${why}`;
+  return new HarnessError(ErrorReason.STORE_UNAVAILABLE, message, { file: path }, { cause, retryMs: RETRY_MS });
 }
 
 /** Replaces the rows, as a whole and under a lock, so that a reader sees the old file or the new one. */
@@ -78,7 +101,7 @@ async function takeLock(lock: string): Promise<void> {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
       if (attempt === LOCK_ATTEMPTS) {
-        throw new Error(`another process is changing the tokens; if there is none, remove ${lock}`);
+        throw unusable(lock, "is another process's: if there is none that changes tokens, remove it", error);
       }
       await sleep(LOCK_WAIT_MS);
     }

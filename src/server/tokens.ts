@@ -38,7 +38,10 @@ const RELOAD_MS = 1_000;
 /** What the hash of an unknown token is compared with, so that both take the same time. */
 const NO_HASH = Buffer.alloc(32);
 
-/** Opens the tokens in the file `path`, which the first {@link Tokens.create} makes. */
+/**
+ * Opens the tokens in the file `path`, which the first {@link Tokens.create}
+ * makes. Where the file is damaged every call fails with STORE_UNAVAILABLE.
+ */
 export function openTokens(path: string, now: () => number = Date.now): Tokens {
   const cached = cacheRows(path, now);
   return {
@@ -111,8 +114,8 @@ async function versionOf(path: string): Promise<string> {
     const { ino, mtimeNs, size } = await stat(path, { bigint: true });
     return `${ino}:${mtimeNs}:${size}`;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "none";
-    throw error;
+    // Any other error comes again, with its way out, when the file is read.
+    return (error as NodeJS.ErrnoException).code === "ENOENT" ? "none" : "unknown";
   }
 }
 

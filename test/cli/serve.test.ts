@@ -296,4 +296,16 @@ describe("token", () => {
     });
     expect(await harness(["token", "create", ...data])).toMatchObject({ code: 2 });
   });
+
+  test("a damaged file is named, with the way out, and no server starts with it", async () => {
+    const data = mkdtempSync(join(folder, "damaged-"));
+    writeFileSync(join(data, "tokens.json"), '{"version":1,');
+    const stderr = expect.stringContaining(`harness: the token file ${data}/tokens.json is damaged: restore it`);
+    expect(await harness(["token", "list", "--data", data])).toMatchObject({ code: 1, stderr });
+    expect(await harness(["serve", "--port", "0", "--auth", "tokens", "--data", data])).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr,
+    });
+  });
 });

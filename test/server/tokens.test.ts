@@ -1,7 +1,8 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { openTokens } from "../../src/server/tokens.js";
 
 async function open() {
@@ -99,10 +100,37 @@ test.each([
   await expect(tokens.create(token)).rejects.toMatchObject({ metadata: { field } });
 });
 
-test("a damaged file is an error that names it, never an empty list", async () => {
+const ROW = { id: "a", tenantId: "t", userId: "u", scopes: [], createTimeMs: 1, note: "", hash: "0".repeat(64) };
+
+test.each([
+  "{}",
+  '{"version":1,"tokens":[',
+  JSON.stringify({ version: 2, tokens: [] }),
+  JSON.stringify({ version: 1, tokens: [null] }),
+  JSON.stringify({ version: 1, tokens: [{ ...ROW, hash: "abc" }] }),
+  JSON.stringify({ version: 1, tokens: [{ ...ROW, scopes: "read" }] }),
+])("the damaged file %s is an error that names it and the way out, never an empty list", async (text) => {
   const { tokens, path } = await open();
   const { secret } = await tokens.create({ tenantId: "acme", userId: "ann" });
-  await writeFile(path, "{}");
-  await expect(tokens.list()).rejects.toThrow(path);
-  await expect(tokens.authenticate(bearer(secret))).rejects.toThrow(path);
+  await writeFile(path, JSON.stringify({ version: 1, tokens: [ROW] }));
+  expect(await tokens.list()).toHaveLength(1);
+  await writeFile(path, text);
+  const refusal = {
+    reason: ErrorReason.STORE_UNAVAILABLE,
+    metadata: { file: path },
+    message: `the token file ${path} is damaged: restore it from a backup, or move it away and make new tokens with npx harness token create`,
+  };
+  await expect(tokens.list()).rejects.toMatchObject(refusal);
+  await expect(tokens.authenticate(bearer(secret))).rejects.toMatchObject(refusal);
+  await expect(tokens.create({ tenantId: "acme", userId: "ann" })).rejects.toMatchObject(refusal);
+  expect(await readFile(path, "utf8")).toBe(text);
+});
+
+test("a file that cannot be read is an error that names it", async () => {
+  const { tokens, path } = await open();
+  await mkdir(path, { recursive: true });
+  await expect(tokens.authenticate(bearer("hrt_a_b"))).rejects.toMatchObject({
+    reason: ErrorReason.STORE_UNAVAILABLE,
+    message: expect.stringContaining(`the token file ${path} cannot be read (EISDIR`),
+  });
 });

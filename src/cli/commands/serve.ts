@@ -18,7 +18,7 @@ import type { RemoteProviders } from "../../providers/remote/remote-providers.js
 import { openBuiltConsole } from "../../server/console-files.js";
 import type { AnyService } from "../../server/rpc.js";
 import { type RunningServer, startServer } from "../../server/server.js";
-import { openTokens } from "../../server/tokens.js";
+import { openTokens, type Tokens } from "../../server/tokens.js";
 import { CliError, EXIT } from "../cli-error.js";
 import type { ReadConfig } from "../config/read-config.js";
 import { mustHave } from "../config/sections.js";
@@ -148,11 +148,18 @@ async function listen(
       corsOrigins: settings.allowedOrigins,
       tls: settings.tls && readTls(settings.tls),
       pages: openBuiltConsole(),
-      auth: auth?.mode === AuthMode.TOKENS ? openTokens(join(data, TOKEN_FILE)) : undefined,
+      auth: auth?.mode === AuthMode.TOKENS ? await openReadableTokens(data) : undefined,
     });
   } catch (error) {
     throw listenError(error, settings);
   }
+}
+
+/** A file of tokens that is damaged is said now, and not to the first caller. */
+async function openReadableTokens(data: string): Promise<Tokens> {
+  const tokens = openTokens(join(data, TOKEN_FILE));
+  await tokens.list();
+  return tokens;
 }
 
 function listenError(error: unknown, { host, port }: Server): unknown {
