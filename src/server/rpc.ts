@@ -17,6 +17,7 @@ import { DETAIL_TYPES } from "./error-details.js";
 import { convertErrors, createErrorConverter } from "./errors.js";
 import { createGate } from "./gate.js";
 import { createHealth, type HealthState } from "./health.js";
+import { endLapsed } from "./lapse.js";
 import type { ServerLimits } from "./limits.js";
 import { createReflection } from "./reflection.js";
 import { actionRoutes, conversationRoutes, executionRoutes, runtimeRoutes } from "./routes.js";
@@ -77,7 +78,8 @@ export function createRpc(options: RpcOptions): Rpc {
   const validate = createValidate();
   const health = createHealth(answered.map(({ typeName }) => typeName));
   const reflection = createReflection(services, [file_google_rpc_error_details]);
-  const interceptors: Interceptor[] = [convertErrors(errors), validateRequests(validate)];
+  const lapse = options.auth === undefined ? [] : [endLapsed(options.auth, runtime.limits.heartbeatIntervalMs)];
+  const interceptors: Interceptor[] = [convertErrors(errors), ...lapse, validateRequests(validate)];
   const streams = {
     runtime,
     drain,

@@ -1,0 +1,88 @@
+import type { Interceptor } from "@connectrpc/connect";
+import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { HarnessError } from "../core/errors.js";
+import type { Authenticator } from "./auth.js";
+
+/** Ends one stream. */
+type End = (error: HarnessError) => void;
+
+/**
+ * Ends streams with UNAUTHENTICATED whose credentials expired or were revoked
+ * since they were opened: every `intervalMs` the credentials of all open streams
+ * are looked at again. Credentials that cannot be looked at now are left until
+ * the next time.
+ */
+export function endLapsed(authenticator: Authenticator, intervalMs: number): Interceptor {
+  const open = new Map<string, Set<End>>();
+  let armed = false;
+  const arm = (): void => {
+    if (armed || open.size === 0) return;
+    armed = true;
+    const again = (): void => {
+      armed = false;
+      arm();
+    };
+    setTimeout(() => void look().then(again), intervalMs).unref();
+  };
+  const look = async (): Promise<void> => {
+    for (const [authorization, streams] of open) {
+      const lapsed = await authenticator.authenticate({ authorization }).then(
+        (identity) => identity === undefined,
+        () => false,
+      );
+      if (lapsed) for (const end of streams) end(unauthenticated());
+    }
+  };
+  const add = (authorization: string, end: End): (() => void) => {
+    const streams = open.get(authorization) ?? new Set();
+    open.set(authorization, streams.add(end));
+    arm();
+    return () => {
+      streams.delete(end);
+      if (streams.size === 0 && open.get(authorization) === streams) open.delete(authorization);
+    };
+  };
+  return (next) => async (request) => {
+    const response = await next(request);
+    if (!response.stream || request.signal.aborted) return response;
+    const { message, end } = endable(response.message);
+    const forget = add(request.header.get("authorization") ?? "", end);
+    request.signal.addEventListener("abort", forget, { once: true });
+    return { ...response, message };
+  };
+}
+
+/** Returns the same messages, and what makes the next one an error. */
+function endable<T>(messages: AsyncIterable<T>): { readonly message: AsyncIterable<T>; readonly end: End } {
+  let ended: HarnessError | undefined;
+  let reject: ((error: HarnessError) => void) | undefined;
+  const message: AsyncIterable<T> = {
+    [Symbol.asyncIterator]() {
+      const inner = messages[Symbol.asyncIterator]();
+      return {
+        next: () =>
+          new Promise((resolve, fail) => {
+            reject = fail;
+            if (ended !== undefined) fail(ended);
+            else inner.next().then(resolve, fail);
+          }),
+        throw: (reason: unknown) => inner.throw?.(reason) ?? Promise.reject(reason),
+        return: (value: unknown) => inner.return?.(value) ?? Promise.resolve({ done: true, value }),
+      };
+    },
+  };
+  return {
+    message,
+    end(error) {
+      ended = error;
+      reject?.(error);
+    },
+  };
+}
+
+function unauthenticated(): HarnessError {
+  return new HarnessError(
+    ErrorReason.UNAUTHENTICATED,
+    "the stream's credentials are not valid any more: open it again with others",
+  );
+}
