@@ -1,9 +1,10 @@
 // @ts-check
-// usage: node .ci/count.mjs FOLDER      prints "N passed, N failed", and exits with 1 where one failed
+// usage: node .ci/count.mjs FOLDER      prints what failed and "N passed, N failed", and exits with 1 where one failed
 // Counts the reports of the steps. A step that leaves no report, or that failed though its reports did not, counts as one test.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { failures } from "./failures.mjs";
 
 /** @typedef {{ passed: number, failed: number }} Count */
 
@@ -85,6 +86,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
   const reports = files.map(({ name }) => ({ name, text: readFileSync(join(folder, name), "utf8") }));
   const steps = reports.find(({ name }) => name === "steps.tsv")?.text ?? "";
+  for (const line of failures(steps, reports)) console.log(`failed: ${line}`);
   const { passed, failed } = total(steps, reports);
   console.log(`${passed} passed, ${failed} failed`);
   process.exitCode = failed === 0 ? 0 : 1;

@@ -5,7 +5,7 @@ need 'go version | grep -qE "go1\.(2[6-9]|[3-9][0-9])"' "Go 1.26 or newer is nee
 need 'python3 -c "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))"' \
   "Python 3.10 or newer with venv is needed: apt-get install python3 python3-venv"
 (cd gen/go && [ -z "$(gofmt -l harnessprovider)" ] && go vet ./harnessprovider)
-(cd gen/go && go test -json ./harnessprovider >"$CI_REPORTS/46-remote.gotest.json") || { cat "$CI_REPORTS/46-remote.gotest.json"; exit 1; }
+(cd gen/go && go test -json ./harnessprovider >"$CI_REPORTS/46-remote-providers.gotest.json") || { cat "$CI_REPORTS/46-remote-providers.gotest.json"; exit 1; }
 (cd examples/go-provider && go mod tidy -diff && go vet ./... && [ -z "$(gofmt -l .)" ] && go build -race -o "$CI_TMP/provider" .)
 python3 -m venv "$CI_TMP/venv"
 cp -r gen/python "$CI_TMP/package"
@@ -16,7 +16,7 @@ pip=("$CI_TMP/venv/bin/pip" --quiet --disable-pip-version-check)
 cp examples/python-provider/main.py "$CI_TMP/example.py"
 (cd "$CI_TMP" && venv/bin/mypy --strict -p harnessruntime_provider && venv/bin/mypy --strict example.py)
 cp gen/python/tests/test_provider.py "$CI_TMP"
-(cd "$CI_TMP" && venv/bin/pytest -q -p no:cacheprovider --junitxml="$CI_REPORTS/46-remote.junit.xml" test_provider.py)
+(cd "$CI_TMP" && venv/bin/pytest -q -p no:cacheprovider --junitxml="$CI_REPORTS/46-remote-providers.junit.xml" test_provider.py)
 npm run build
 export HARNESS_TEST_GO_PROVIDER="$CI_TMP/provider" HARNESS_TEST_PYTHON="$CI_TMP/venv/bin/python"
-tests 46-remote --project e2e test/e2e/remote
+tests 46-remote-providers --project e2e test/e2e/remote

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { countGoTest, countJunit, countVitest, total } from "../../.ci/count.mjs";
+import { failures } from "../../.ci/failures.mjs";
 
 const vitest = (passed: number, failed: number, success = failed === 0): string =>
   JSON.stringify({ numPassedTests: passed, numFailedTests: failed, success });
@@ -55,5 +56,47 @@ describe("the total", () => {
   ])("%s", (_, steps, files: Record<string, string>, count) => {
     const reports = Object.entries(files).map(([name, text]) => ({ name, text }));
     expect(total(steps, reports)).toEqual(count);
+  });
+});
+
+describe("what failed is said by name", () => {
+  const result = (status: string, fullName: string, ...failureMessages: readonly string[]) => ({
+    status,
+    fullName,
+    failureMessages,
+  });
+  const inFile = (status: string, message: string, ...assertionResults: readonly unknown[]): string =>
+    JSON.stringify({ testResults: [{ name: "/home/me/repo/test/a/b.test.ts", status, message, assertionResults }] });
+
+  test.each([
+    ["a step without a report", "", "", "10-a: ended with 1"],
+    [
+      "a test of Vitest",
+      "vitest.json",
+      inFile("failed", "", result("failed", "adds up", "Error: 1 is not 2\n  at b.test.ts"), result("passed", "b")),
+      "10-a: ended with 1\n10-a: test/a/b.test.ts: adds up: Error: 1 is not 2",
+    ],
+    [
+      "a file that cannot be loaded",
+      "vitest.json",
+      inFile("failed", "Error: no such module\nat x"),
+      "10-a: ended with 1\n10-a: test/a/b.test.ts: Error: no such module",
+    ],
+    [
+      "a test of Go",
+      "gotest.json",
+      '{"Action":"fail","Package":"p","Test":"TestA"}\n{"Action":"pass","Package":"p","Test":"TestB"}\n',
+      "10-a: ended with 1\n10-a: p TestA",
+    ],
+    [
+      "a test of pytest",
+      "junit.xml",
+      '<testcase classname="t" name="test_a" time="0"><failure message="assert 1 == 2&#10; +1">t</failure></testcase><testcase classname="t" name="test_b" time="0"/>',
+      "10-a: ended with 1\n10-a: test_a: assert 1 == 2",
+    ],
+    ["a report that was cut", "vitest.json", '{ "test', "10-a: ended with 1\n10-a: 10-a.vitest.json cannot be read"],
+  ])("%s", (_, format, text, lines) => {
+    const reports = format === "" ? [] : [{ name: `10-a.${format}`, text }];
+    expect(failures("10-a\t1\n20-b\t0\n", reports).join("\n")).toBe(lines);
   });
 });
