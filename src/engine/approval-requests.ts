@@ -67,6 +67,8 @@ async function ask(
   };
   let given: ActionAnswer;
   try {
+    // Whoever answers sees the call first.
+    await turn.emitter.flush();
     given = await context.requestAction({
       key: run.approvalKey(canonicalSha256([call.name, call.arguments]).slice(0, 32)),
       kind: ActionKind.APPROVAL,

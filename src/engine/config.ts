@@ -216,7 +216,12 @@ function isGoverned(
   budgets: Readonly<HarnessBudgets>,
   definition: ResolvedDefinition | undefined,
 ): boolean {
-  const policies = [config.executionPolicy, config.controller, config.contextPolicy, definition?.controller];
+  const { approvalManager } = config;
+  const policies = [
+    ...[config.executionPolicy, config.controller, config.contextPolicy],
+    ...[definition?.controller, definition?.contextPolicy],
+    approvalManager?.policy === "none" ? undefined : approvalManager,
+  ];
   return (
     grants.toolIds.length > 0 ||
     grants.modelRoles.length > 0 ||

@@ -42,7 +42,8 @@ export class EngineRun {
   /** The first thing that ends this run whatever its driver returns. */
   failure: RunFailure | undefined;
   #lease: SessionLease | undefined;
-  #snapshot: SessionSnapshot = EMPTY_SESSION;
+  /** The session as it was before this run. */
+  #before: SessionSnapshot = EMPTY_SESSION;
   #wasRead = false;
   #history = new CanonicalHistory(EMPTY_SESSION);
   #conversations: Record<string, readonly ChatMessage[]> = {};
@@ -153,13 +154,13 @@ export class EngineRun {
     this.#conversations[executionId] = structuredClone(messages);
   }
 
-  /** Stores a turn that was accepted. */
+  /** Stores a turn that was accepted; the turns of one run are one revision of its session. */
   async commit(): Promise<void> {
     await this.#write({
       history: this.#history.copy(),
       conversations: this.#conversations,
       state: this.state,
-      revision: this.#snapshot.revision + 1,
+      revision: this.#before.revision + 1,
       replayable: true,
     });
   }
@@ -180,11 +181,11 @@ export class EngineRun {
       onConflict: local?.onConflict ?? config.onConflict,
       signal,
     });
-    this.#snapshot = await this.#lease.read();
+    this.#before = await this.#lease.read();
     this.#wasRead = true;
-    this.#history = new CanonicalHistory(this.#snapshot);
-    this.#conversations = { ...this.#snapshot.conversations };
-    this.state = structuredClone(this.#snapshot.state) as Record<string, unknown>;
+    this.#history = new CanonicalHistory(this.#before);
+    this.#conversations = { ...this.#before.conversations };
+    this.state = structuredClone(this.#before.state) as Record<string, unknown>;
     const ctx = this.context(signal);
     this.#abilities = await bindAbilities(config.abilities, config.tools, ctx);
     this.runOverrides = await config.controller?.prepareRun?.(ctx);
@@ -235,7 +236,7 @@ export class EngineRun {
   /** Keeps what there is of the history; everything else stays as it was read. */
   async #commitPartial(): Promise<void> {
     if (!this.#wasRead) return;
-    await this.#write({ ...this.#snapshot, history: this.#history.copy(), replayable: false });
+    await this.#write({ ...this.#before, history: this.#history.copy(), replayable: false });
   }
 
   async #write(snapshot: SessionSnapshot): Promise<void> {
@@ -243,7 +244,6 @@ export class EngineRun {
       throw new RunFailure(FailureReason.PROVIDER_ERROR, "the session was not read, so it is not written");
     }
     await this.#lease.commit(snapshot);
-    this.#snapshot = structuredClone(snapshot);
   }
 
   /** What the run used, as the contract's events report it. */

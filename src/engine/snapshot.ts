@@ -1,5 +1,5 @@
 import { invalid } from "../core/errors.js";
-import type { ExecutionDriver } from "./driver.js";
+import type { ExecutionDriver, TeamMember } from "./driver.js";
 import type { ModelProvider, ModelRoleBinding } from "./model.js";
 import { isStandardSchema, type ToolDef } from "./tool.js";
 
@@ -19,11 +19,19 @@ export function bindMethods<T extends object | undefined>(original: T): T {
 
 /** Returns a frozen copy of a driver. */
 export function snapshotDriver(driver: ExecutionDriver): ExecutionDriver {
-  const { capabilities } = driver;
+  const { capabilities, members } = driver;
   return bindMethods({
     ...bindMethods(driver),
     capabilities: Object.freeze({ ...capabilities, controls: Object.freeze([...capabilities.controls]) }),
+    ...(members === undefined ? {} : { members: snapshotMembers(members) }),
   });
+}
+
+function snapshotMembers(members: Readonly<Record<string, TeamMember>>): Readonly<Record<string, TeamMember>> {
+  const copies = Object.entries(members).map(([name, member]) => {
+    return [name, Object.freeze({ ...member, driver: snapshotDriver(member.driver) })] as const;
+  });
+  return Object.freeze(Object.fromEntries(copies));
 }
 
 /** Returns a frozen copy of a tool. */

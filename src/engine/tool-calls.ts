@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { decideApproval } from "./approval-requests.js";
 import { canonicalJson } from "./canonical-json.js";
 import { toValue } from "./contract-values.js";
@@ -34,9 +35,9 @@ export async function dispatch(turn: TurnScope, call: ToolCall): Promise<ToolCal
   turn.check();
   await turn.emitter.room();
   const tool = turn.run.tools.find(({ name }) => name === call.name);
-  const outcome = await perform(turn, call, async () => {
+  const outcome = await perform(turn, call, async (args) => {
     if (tool === undefined) return { problem: `there is no tool ${JSON.stringify(call.name)}` };
-    const checked = await checkArguments(tool, call.arguments);
+    const checked = await checkArguments(tool, args);
     return "problem" in checked ? checked : { args: checked.args, target: { ...bindTool(tool), stepped: true } };
   });
   return toResult(call, outcome);
@@ -56,7 +57,8 @@ export async function dispatchEffect<T>(
     name,
     arguments: args,
   };
-  const outcome = await perform(turn, call, async () => ({ args, target: { stepped: false, run: execute } }));
+  const target: Target = { stepped: false, run: (given, ctx) => execute(given, ctx) };
+  const outcome = await perform(turn, call, async (given) => ({ args: given as Record<string, unknown>, target }));
   if (outcome.kind === "denied") throw new HarnessDenialError(name, outcome.denial, outcome.reason);
   if (outcome.kind === "failed") throw outcome.error;
   return outcome.value as T;
@@ -75,9 +77,11 @@ export async function observeTool(turn: TurnScope, result: ToolCallResult): Prom
 }
 
 type Found = { readonly problem: string } | { readonly args: Record<string, unknown>; readonly target: Target };
+/** Finds what a call means by a copy of its arguments that nobody else has. */
+type Find = (args: unknown) => Promise<Found>;
 
 /** One attempt: logged, counted and decided once, then made or not. */
-async function perform(turn: TurnScope, call: ToolCall, find: () => Promise<Found>): Promise<Outcome> {
+async function perform(turn: TurnScope, call: ToolCall, find: Find): Promise<Outcome> {
   const { run, emitter } = turn;
   const within = run.ledger.countToolCall();
   const span = run.spans.tool({ toolName: call.name });
@@ -98,20 +102,34 @@ async function perform(turn: TurnScope, call: ToolCall, find: () => Promise<Foun
   return outcome;
 }
 
-async function attempt(turn: TurnScope, call: ToolCall, within: boolean, find: () => Promise<Found>): Promise<Outcome> {
-  const found = await find();
-  const granted = turn.run.id.grants.toolIds.includes(call.name);
+async function attempt(turn: TurnScope, given: ToolCall, within: boolean, find: Find): Promise<Outcome> {
+  const copied = copyOf(given.arguments);
+  const found = "problem" in copied ? copied : await find(copied.args);
+  const granted = turn.run.id.grants.toolIds.includes(given.name);
   if ("problem" in found && granted) return { kind: "failed", error: new TypeError(found.problem) };
   const target: Target = "problem" in found ? { stepped: true, run: () => undefined } : found.target;
-  const reviewed = canonicalJson(call.arguments);
+  // What is reviewed is what runs: whoever made the call has no hold on it any more.
+  const call = "problem" in copied ? given : { ...given, arguments: copied.args };
   const decision = await decide(turn, call, within, target);
   if (decision.action === "deny") return denied("policy", decision.reason);
   const approval = await turn.guard(() => decideApproval(turn, call, decision, target.requiresApproval));
   if (approval !== undefined) return denied(approval.denial, approval.reason);
-  if (canonicalJson(call.arguments) !== reviewed)
-    return denied("policy", "the arguments changed after they were reviewed");
   if ("problem" in found) return denied("policy", found.problem);
+  if (!isSame(given.arguments, call.arguments))
+    return denied("policy", "the arguments changed after they were reviewed");
   return await make(turn, target, found.args);
+}
+
+function copyOf(args: unknown): { readonly args: unknown } | { readonly problem: string } {
+  try {
+    return { args: structuredClone(args) };
+  } catch (error) {
+    return { problem: messageOf(error) };
+  }
+}
+
+function isSame(left: unknown, right: unknown): boolean {
+  return isDeepStrictEqual(left, right) || canonicalJson(left) === canonicalJson(right);
 }
 
 function decide(turn: TurnScope, call: ToolCall, within: boolean, target: Target): Promise<PolicyDecision> {
@@ -133,7 +151,7 @@ async function make(turn: TurnScope, target: Target, args: Record<string, unknow
   await turn.emitter.flush();
   if (turn.signal.aborted) return denied("cancelled", "the turn was ended");
   try {
-    return { kind: "ran", value: await target.run(structuredClone(args), turn.ctx) };
+    return { kind: "ran", value: await target.run(args, turn.ctx) };
   } catch (error) {
     if (error instanceof RunFailure) turn.run.fail(error);
     return { kind: "failed", error };

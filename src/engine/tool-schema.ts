@@ -53,7 +53,8 @@ function toCheck({ parameters }: ToolDef): Check {
 }
 
 async function checkStandard(schema: StandardSchema, value: unknown): Promise<CheckedArguments> {
-  const result = await schema["~standard"].validate(value);
+  // A copy: some libraries fill in defaults in place.
+  const result = await schema["~standard"].validate(structuredClone(value));
   if (result.issues !== undefined) return { problem: result.issues.map(({ message }) => message).join("; ") };
   return { args: result.value as Record<string, unknown> };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createApprovalManager, type HarnessRuntimeConfig } from "../../src/engine.js";
-import { ADA, eventOf, eventsOf, ManualClock, OPTIONS, runtimeOf, tool } from "./fixtures.js";
+import { ADA, eventOf, eventsOf, ManualClock, OPTIONS, runtimeOf, storeThat, tool } from "./fixtures.js";
 
 const ASK: Partial<HarnessRuntimeConfig> = {
   tools: [tool("a")],
@@ -37,6 +37,26 @@ describe("approvals", () => {
     expect(asked).toEqual([["a", { x: 1 }, "it is dangerous", "ada"]]);
     const types = (await eventsOf(handle)).map(({ payload }) => payload.type);
     expect(types.indexOf("action.required")).toBeLessThan(types.indexOf("action.responded"));
+  });
+
+  test("E75 the request follows the start of its call in the log, also while earlier events are being stored", async () => {
+    const approvalManager = createApprovalManager({ onApproval: () => ({ approved: true }) });
+    const store = storeThat(() => new Promise((resolve) => setImmediate(resolve)));
+    const runtime = runtimeOf(
+      async (services) => {
+        services.emit({ type: "output.text.delta", text: "first " });
+        return `${(await services.dispatch({ id: "c1", name: "a", arguments: {} })).result}`;
+      },
+      { ...ASK, approvalManager, store },
+    );
+    const types = (await eventsOf(runtime.start("hi", OPTIONS))).map(({ payload }) => payload.type);
+    expect(types.filter((type) => /^(output.text.delta|tool|action)/.test(type))).toEqual([
+      "output.text.delta",
+      "tool.call.started",
+      "action.required",
+      "action.responded",
+      "tool.call.completed",
+    ]);
   });
 
   test("E76 approve and deny answer what is pending, and a second answer finds nothing", async () => {

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import {
+  type ContextPolicy,
+  createApprovalManager,
   type ExecutionDriver,
   HarnessError,
   HarnessRuntime,
@@ -9,6 +11,8 @@ import {
   HarnessUnsupportedError,
 } from "../../src/engine.js";
 import { driver, eventsOf, MAIN, model, NO_GRANTS, OPTIONS, runtimeOf, tool } from "./fixtures.js";
+
+const SHORT: ContextPolicy = { id: "short", project: (messages) => ({ messages, provenance: [] }) };
 
 function construct(config: Partial<HarnessRuntimeConfig>): () => HarnessRuntime {
   return () => new HarnessRuntime({ driver: driver(() => "ok"), grants: NO_GRANTS, ...config });
@@ -60,33 +64,41 @@ describe("construction", () => {
       { driver: withCapabilities({ durable: true }, { resume: async () => ({ text: "" }) }) },
     ],
     ["replace", "a driver that cannot be interrupted", { driver: driver(() => "ok", { interruptible: false }) }],
-    [
-      "policyCoverage",
-      "grants and remote coverage",
-      { driver: withCapabilities({ policyCoverage: "remote" }), grants: MAIN },
-    ],
-    [
-      "policyCoverage",
-      "budgets and no coverage",
-      { driver: withCapabilities({ policyCoverage: "none" }), budgets: { maxTokens: 1 } },
-    ],
-    [
-      "controlledExecution",
-      "a policy and a driver that goes its own way",
-      {
-        driver: withCapabilities({ controlledExecution: false }),
-        executionPolicy: { decide: () => ({ action: "allow" }) },
-      },
-    ],
-    [
-      "controlledExecution",
-      "granted tools and a driver that goes its own way",
-      { driver: withCapabilities({ controlledExecution: false }), grants: { toolIds: ["a"], modelRoles: [] } },
-    ],
   ])("E03 construction refuses %s with %s as unsupported", (operation, _what, config) => {
     const error = caught(construct(config));
     expect(error).toBeInstanceOf(HarnessUnsupportedError);
     expect(error).toMatchObject({ code: "unsupported", operation });
+  });
+
+  const wanted: readonly [string, Partial<HarnessRuntimeConfig>][] = [
+    ["granted tools", { grants: { toolIds: ["a"], modelRoles: [] } }],
+    ["granted model roles", { grants: MAIN }],
+    ["budgets", { budgets: { maxRevisions: 0 } }],
+    ["an execution policy", { executionPolicy: { decide: () => ({ action: "allow" }) } }],
+    ["a step controller", { controller: { id: "c" } }],
+    ["a context policy", { contextPolicy: SHORT }],
+    ["approvals of its own", { approvalManager: createApprovalManager({ policy: "all" }) }],
+    [
+      "a definition's context policy",
+      {
+        definition: {
+          kind: "portable",
+          manifest: { id: "d", contractVersion: 1, runtime: { driver: "d", contextPolicy: "short" } },
+          registries: { drivers: { d: driver(() => "") }, contextPolicies: { short: SHORT } },
+        },
+      },
+    ],
+  ];
+
+  test.each(
+    wanted.flatMap(([what, config]) => [
+      ["policyCoverage", what, { policyCoverage: "none" } as const, config] as const,
+      ["policyCoverage", what, { policyCoverage: "remote" } as const, config] as const,
+      ["controlledExecution", what, { controlledExecution: false } as const, config] as const,
+    ]),
+  )("E03 construction refuses a driver's %s where it has %s to enforce", (operation, _what, capabilities, config) => {
+    const error = caught(construct({ ...config, driver: withCapabilities(capabilities) }));
+    expect(error).toMatchObject({ name: "HarnessUnsupportedError", code: "unsupported", operation });
   });
 
   test("E03 a driver without coverage runs where nothing has to be enforced", async () => {
@@ -117,6 +129,12 @@ describe("construction", () => {
     Object.assign(policy, { decide: () => ({ action: "deny" }) });
     made.start = async () => ({ text: "swapped" });
     expect(await runtime.run("hi", OPTIONS)).toMatchObject({ status: "completed", text: "one done fine 1" });
+    const members = { helper: { driver: driver(() => "help") } };
+    const team = runtimeOf(
+      driver(async ({ startChild }) => (await startChild?.("helper", "hi"))?.text ?? "", { members }),
+    );
+    Object.assign(members, { helper: { driver: driver(() => "swapped") } });
+    expect((await team.run("hi", OPTIONS)).text).toBe("help");
   });
 });
 

@@ -1,5 +1,6 @@
 import { afterEach } from "vitest";
 import type { Clock } from "../../src/core/clock.js";
+import type { Append, Store } from "../../src/core/store.js";
 import {
   type ChatMessage,
   type ExecutionDriver,
@@ -19,6 +20,7 @@ import {
   type TokenUsage,
   type ToolDef,
 } from "../../src/engine.js";
+import { openMemoryStore } from "../../src/store/memory.js";
 
 /** What a test's driver does in one turn; returning a text alone completes it. */
 export type Script = (
@@ -154,6 +156,22 @@ export function tool(name: string, more: Partial<ToolDef> = {}): ToolDef {
     execute: () => `${name} done`,
     ...more,
   };
+}
+
+/** A store in memory that calls `before` ahead of each append, which waits for it. */
+export function storeThat(before: (write: Append) => Promise<void> | void): Store {
+  const store = openMemoryStore();
+  const append: Store["append"] = async (write) => {
+    await before(write);
+    await store.append(write);
+  };
+  return new Proxy(store, {
+    get(target, key) {
+      if (key === "append") return append;
+      const value: unknown = Reflect.get(target, key);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
 }
 
 /** A clock that stands still until it is told to go on. */

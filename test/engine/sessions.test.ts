@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createMemorySessions, type SessionSnapshot } from "../../src/engine.js";
+import { createMemorySessions, type HarnessSessionStore, type SessionSnapshot } from "../../src/engine.js";
 import { ADA, eventOf, OPTIONS, runOnce, runtimeOf, untilAborted } from "./fixtures.js";
 
 async function snapshotOf(
@@ -65,6 +65,61 @@ describe("sessions", () => {
       revision: 2,
       replayable: true,
     });
+  });
+
+  test("E108 a run of several turns is one revision, and where a later turn fails all but the history stays as it was", async () => {
+    const sessionStore = createMemorySessions();
+    const runtime = runtimeOf(
+      (services, { input }) => {
+        services.state["last"] = input;
+        if (input === "broken") throw new Error("broken");
+        return "fine";
+      },
+      { sessionStore },
+    );
+    const good = runtime.start("one", OPTIONS);
+    await good.send("two", { mode: "follow_up" });
+    expect((await good.result()).status).toBe("completed");
+    expect(await snapshotOf(sessionStore)).toMatchObject({ revision: 1, replayable: true, state: { last: "two" } });
+    const bad = runtime.start("three", OPTIONS);
+    await bad.send("broken", { mode: "follow_up" });
+    expect((await bad.result()).status).toBe("failed");
+    const snapshot = await snapshotOf(sessionStore);
+    expect(snapshot).toMatchObject({ revision: 1, replayable: false, state: { last: "two" } });
+    expect(snapshot.history.map(({ content }) => content)).toEqual(["one", "fine", "two", "fine", "three", "fine"]);
+  });
+
+  test("E108 a run that is cancelled while it commits is either a success or none", async () => {
+    const memory = createMemorySessions();
+    let cancel = async (): Promise<void> => {};
+    const sessionStore: HarnessSessionStore = {
+      acquire: async (...args) => {
+        const lease = await memory.acquire(...args);
+        const commit: typeof lease.commit = async (snapshot) => {
+          await lease.commit(snapshot);
+          await cancel();
+        };
+        return { ...lease, commit };
+      },
+    };
+    const runtime = runtimeOf(
+      (services) => {
+        services.state["done"] = true;
+        return "fine";
+      },
+      { sessionStore },
+    );
+    const handle = runtime.start("one", OPTIONS);
+    cancel = async () => {
+      handle.cancel("too late?");
+      await eventOf(handle, "run.cancelling");
+    };
+    const { status } = await handle.result();
+    expect(await snapshotOf(memory)).toMatchObject(
+      status === "completed"
+        ? { revision: 1, replayable: true, state: { done: true } }
+        : { revision: 0, replayable: false, state: {} },
+    );
   });
 
   test("E109 failure commits the partial history as not replayable, and nothing else", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { HarnessDenialError, type HarnessRuntimeConfig, type ToolDef } from "../../src/engine.js";
-import { eventsOf, OPTIONS, runOnce, runtimeOf, tool, USAGE } from "./fixtures.js";
+import { eventsOf, OPTIONS, runOnce, runtimeOf, storeThat, tool, USAGE } from "./fixtures.js";
 
 const grants = (...toolIds: string[]): HarnessRuntimeConfig["grants"] => ({ toolIds, modelRoles: [] });
 
@@ -103,6 +103,31 @@ describe("dispatch", () => {
     );
     expect(result.text).toBe("policy: the arguments changed after they were reviewed");
     expect(ran).toEqual([]);
+  });
+
+  test("E49 arguments that change once they were reviewed, before the tool runs, do not reach it", async () => {
+    const ran: unknown[] = [];
+    const call = { id: "c1", name: "a", arguments: { path: "/tmp/x" } };
+    const reviewed = Promise.withResolvers<void>();
+    const store = storeThat(async ({ chunk }) => {
+      if (chunk === undefined || !Buffer.from(chunk.bytes).includes("/tmp/x")) return;
+      await reviewed.promise;
+      await new Promise((resolve) => setImmediate(resolve));
+      call.arguments.path = "/etc/passwd";
+    });
+    const result = await runOnce(async (services) => `${(await services.dispatch(call)).denial ?? "ran"}`, {
+      store,
+      tools: [tool("a", { execute: (args) => ran.push(structuredClone(args)) })],
+      grants: grants("a"),
+      executionPolicy: {
+        decide: () => {
+          reviewed.resolve();
+          return { action: "allow" };
+        },
+      },
+    });
+    expect(result.text).toBe("ran");
+    expect(ran).toEqual([{ path: "/tmp/x" }]);
   });
 
   test("E50 a long output is in the log in part and whole in the result", async () => {
