@@ -194,43 +194,6 @@ test("a tool call and a plan are seen to go on, in their place", async () => {
   }
 });
 
-describe("the start form", () => {
-  test("builds a configuration from the provider's schema", async () => {
-    const { page, context, complaints } = await openTab(browser);
-    await page.goto(`${site.url}/#/start`);
-    await page.getByLabel("Input").fill("From a form");
-    await page.getByText("Configuration", { exact: true }).click();
-    await page.getByText("steps", { exact: true }).click();
-    await page.getByRole("button", { name: "Add to steps" }).click();
-    await page.getByLabel("Kind of steps 1").selectOption("text");
-    await page.getByLabel("text", { exact: true }).fill("written by hand");
-    await page.getByRole("button", { name: "Add to steps" }).click();
-    await page.getByLabel("Kind of steps 2").selectOption("fail");
-    await page.getByLabel("fail", { exact: true }).fill("on purpose");
-    await page.getByText("More", { exact: true }).click();
-    await page.getByLabel("Labels").fill("made=by hand");
-    await page.getByRole("button", { name: "Start", exact: true }).click();
-    await page.getByText("written by hand").first().waitFor();
-    await page.getByText("on purpose").first().waitFor();
-    const { executions } = await site.client.executions.listExecutions({ labels: { made: "by hand" } });
-    expect(executions.map(({ input }) => input?.text)).toEqual(["From a form"]);
-    expect(complaints).toEqual([]);
-    await context.close();
-  });
-
-  test("shows what the server refuses beside the configuration, and starts nothing", async () => {
-    const { page, context } = await openTab(browser);
-    await page.goto(`${site.url}/#/start`);
-    await page.getByText("Configuration", { exact: true }).click();
-    await page.getByRole("button", { name: "JSON", exact: true }).click();
-    await page.getByLabel("configuration as JSON").fill('{ "steps": [{ "sing": "la" }] }');
-    await page.getByRole("button", { name: "Start", exact: true }).click();
-    await page.locator(".flaws").waitFor();
-    expect(page.url()).toContain("#/start");
-    await context.close();
-  });
-});
-
 describe("the list of executions", () => {
   test("follows every execution by one stream, and is filtered by state, provider and label", async () => {
     const { page, context } = await openTab(browser);

@@ -4,7 +4,10 @@ import { prettyJson } from "../words/json.js";
 import type { FieldInputProps } from "./field-input.js";
 import { Labelled, LongText } from "./labelled.js";
 
-/** A value written as JSON. What cannot be read yet is kept as it was typed and is not passed on. */
+/**
+ * A value written as JSON. What cannot be read yet is kept as it was typed and is
+ * not passed on; {@link isReadable} then says no of the form.
+ */
 export function JsonInput({ field, name, required, value, onChange }: FieldInputProps) {
   const [typed, setTyped] = useState(() => (value === undefined ? "" : prettyJson(value)));
   const [error, setError] = useState("");
@@ -27,7 +30,7 @@ export function JsonInput({ field, name, required, value, onChange }: FieldInput
             hintId={hintId}
             class="code"
             spellcheck={false}
-            aria-invalid={error !== ""}
+            flaw={error}
             value={text}
             onInput={change}
           />

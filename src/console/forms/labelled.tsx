@@ -32,12 +32,13 @@ export function Labelled({
   );
 }
 
-/** A text of several lines, which grows with what is written. */
+/** A text of several lines, which grows with what is written. `flaw` says why it cannot be read. */
 export function LongText({
   id,
   hintId,
   value,
   maxLength,
+  flaw = "",
   onInput,
   ...rest
 }: {
@@ -45,6 +46,7 @@ export function LongText({
   readonly hintId?: string | undefined;
   readonly value: string;
   readonly maxLength?: number | undefined;
+  readonly flaw?: string;
   onInput(value: string): void;
 } & Omit<preact.JSX.IntrinsicElements["textarea"], "id" | "value" | "maxLength" | "onInput" | "ref">) {
   const element = useRef<HTMLTextAreaElement>(null);
@@ -54,6 +56,7 @@ export function LongText({
     area.style.height = "auto";
     area.style.height = `${area.scrollHeight + 2}px`;
   }, [value]);
+  useLayoutEffect(() => element.current?.setCustomValidity(flaw), [flaw]);
   return (
     <textarea
       rows={1}
@@ -62,9 +65,26 @@ export function LongText({
       ref={element}
       dir="auto"
       aria-describedby={hintId}
+      aria-invalid={flaw !== ""}
       value={value}
       {...(maxLength === undefined ? {} : { maxLength })}
       onInput={(event) => onInput(event.currentTarget.value)}
     />
   );
+}
+
+/** Whether everything written in a form can be read; shows what cannot, and gives it the focus. */
+export function isReadable(form: HTMLFormElement): boolean {
+  for (const element of form.elements) {
+    if (!(element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement)) continue;
+    const { customError, badInput } = element.validity;
+    if (!customError && !badInput) continue;
+    for (let around = element.closest("details"); around !== null; ) {
+      around.open = true;
+      around = around.parentElement?.closest("details") ?? null;
+    }
+    element.focus();
+    return false;
+  }
+  return true;
 }

@@ -3,6 +3,7 @@ import { type Execution, ExecutionState } from "../../../gen/ts/harnessruntime/v
 import type { WatchExecutionsResponse } from "../../../gen/ts/harnessruntime/v1/execution_service_pb.js";
 import type { ExecutionFilter, StateGroup } from "../route.js";
 import { client } from "../session.js";
+import { parseLabels } from "../words/labels.js";
 import { keepLive, type Live } from "./live.js";
 import { createViewSync, type ViewRows } from "./view-sync.js";
 
@@ -146,13 +147,6 @@ type MatchRequest = ReturnType<typeof requestOf>;
 
 function requestOf({ group, providerId, labels, conversationId }: ExecutionFilter) {
   return { providerId, conversationId, states: [...STATES_OF[group]], labels: parseLabels(labels) };
-}
-
-/** Reads `name=value, name=value`; what has no `=` asks for an empty value. */
-export function parseLabels(text: string): Record<string, string> {
-  const pairs = text.split(",").map((pair) => pair.trim());
-  const named = pairs.filter((pair) => pair !== "").map((pair) => pair.split("=", 2) as [string, string?]);
-  return Object.fromEntries(named.map(([name, value]) => [name.trim(), value?.trim() ?? ""]));
 }
 
 interface Rows extends ViewRows<Execution> {

@@ -9,6 +9,7 @@ import {
   type ActionRequest,
 } from "../../../gen/ts/harnessruntime/v1/action_pb.js";
 import { parseField } from "../forms/field.js";
+import { isReadable } from "../forms/labelled.js";
 import { type Flaw, findFlaws, initialValue } from "../forms/value.js";
 import { ValueForm } from "../forms/value-form.js";
 import { executionHref } from "../route.js";
@@ -164,7 +165,7 @@ function InputAnswer({ action, onAnswered }: Pick<ActionCardProps, "action" | "o
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        void send();
+        if (isReadable(event.currentTarget)) void send();
       }}
     >
       <ValueForm field={anything ? ANY_TEXT : field} name="answer" value={value} flaws={flaws} onChange={setValue} />

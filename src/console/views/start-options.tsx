@@ -3,7 +3,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { StartExecutionRequestSchema } from "../../../gen/ts/harnessruntime/v1/execution_commands_pb.js";
 import { ActionTimeoutPolicy, RunMode } from "../../../gen/ts/harnessruntime/v1/policy_pb.js";
 import { type Provider, SupportLevel } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
-import { parseLabels } from "../live/execution-list.js";
+import { parseLabels } from "../words/labels.js";
 
 /** The rest of what can be said at the start, as it was typed. */
 export interface StartOptionValues {

@@ -5,12 +5,13 @@ import { ExecutionService } from "../../../gen/ts/harnessruntime/v1/execution_se
 import type { Provider } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { toRpcError } from "../../client/errors.js";
 import { isObject, parseField } from "../forms/field.js";
-import { LongText } from "../forms/labelled.js";
+import { isReadable, LongText } from "../forms/labelled.js";
 import { type Flaw, findFlaws, initialValue } from "../forms/value.js";
 import { ValueForm } from "../forms/value-form.js";
 import { grpcurl } from "../grpcurl.js";
 import { providers } from "../live/server-state.js";
 import { CopyButton } from "../parts/copy-button.js";
+import { Icon } from "../parts/icon.js";
 import { notifyError } from "../parts/notices.js";
 import { useTitle } from "../parts/title.js";
 import { goTo } from "../route.js";
@@ -27,8 +28,8 @@ export interface StartViewProps {
 export function StartView({ providerId, conversationId }: StartViewProps) {
   useTitle("Start an execution");
   const all = providers.value;
-  const provider =
-    all?.find(({ manifest }) => manifest?.id === providerId) ?? all?.find(({ available }) => available) ?? all?.[0];
+  const named = all?.find(({ manifest }) => manifest?.id === providerId);
+  const provider = named ?? all?.find(({ available }) => available) ?? all?.[0];
   return (
     <>
       <header class="view-head">
@@ -36,11 +37,33 @@ export function StartView({ providerId, conversationId }: StartViewProps) {
       </header>
       <section class="scroller page" tabIndex={0} aria-label="Start an execution">
         {all === undefined ? <p class="empty quiet">Loading…</p> : null}
+        {all?.length === 0 ? <p class="empty quiet">No provider is configured: nothing can be started.</p> : null}
         {provider === undefined ? null : (
-          <StartForm key={provider.manifest?.id} provider={provider} all={all ?? []} conversationId={conversationId} />
+          <>
+            {providerId === "" || named !== undefined ? null : <Unknown providerId={providerId} chosen={provider} />}
+            <StartForm
+              key={provider.manifest?.id}
+              provider={provider}
+              all={all ?? []}
+              conversationId={conversationId}
+            />
+          </>
         )}
       </section>
     </>
+  );
+}
+
+/** Says that another provider was chosen than the address names. */
+function Unknown({ providerId, chosen }: { readonly providerId: string; readonly chosen: Provider }) {
+  return (
+    <p class="banner attention" role="alert">
+      <Icon name="bang" />
+      <span>
+        This runtime has no provider <code>{providerId}</code>: {chosen.manifest?.name || chosen.manifest?.id} is chosen
+        instead.
+      </span>
+    </p>
   );
 }
 
@@ -87,10 +110,10 @@ function StartForm({ provider, all, conversationId }: StartFormProps) {
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        void start();
+        if (isReadable(event.currentTarget)) void start();
       }}
     >
-      <ProviderChoice all={all} providerId={providerId} conversationId={conversationId} />
+      <ProviderChoice all={all} provider={provider} conversationId={conversationId} />
       <Examples
         provider={provider}
         onChoose={(example) => {
@@ -112,11 +135,11 @@ function StartForm({ provider, all, conversationId }: StartFormProps) {
           value={input}
           onInput={setInput}
           onKeyDown={(event) => {
-            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void start();
+            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit();
           }}
         />
       </div>
-      <details class="group" open={isObject(config) && Object.keys(config).length > 0}>
+      <details class="group" open={flaws.length > 0 || (isObject(config) && Object.keys(config).length > 0)}>
         <summary>Configuration</summary>
         <ValueForm field={field} name="configuration" value={config} flaws={flaws} onChange={setConfig} />
       </details>
@@ -142,28 +165,32 @@ function flawsOf(error: unknown): readonly Flaw[] {
   return violations.map(({ field, description }) => ({ path: field.replace(/^config\./, ""), text: description }));
 }
 
-function ProviderChoice({
-  all,
-  providerId,
-  conversationId,
-}: Omit<StartFormProps, "provider"> & { readonly providerId: string }) {
+function ProviderChoice({ all, provider, conversationId }: StartFormProps) {
+  const providerId = provider.manifest?.id;
   return (
-    <label class="field">
-      <span class="label">Provider</span>
+    <div class="field">
+      <label class="label" for="start-provider">
+        Provider
+      </label>
       <select
+        id="start-provider"
+        aria-describedby="start-provider-hint"
         value={providerId}
         onChange={(event) =>
           goTo({ view: "start", providerId: event.currentTarget.value, conversationId }, { replace: true })
         }
       >
-        {all.map(({ manifest, available, unavailableReason }) => (
+        {all.map(({ manifest, available }) => (
           <option key={manifest?.id} value={manifest?.id} disabled={!available && manifest?.id !== providerId}>
             {manifest?.name || manifest?.id}
-            {available ? "" : ` (${unavailableReason || "unavailable"})`}
+            {available ? "" : " (unavailable)"}
           </option>
         ))}
       </select>
-    </label>
+      <p id="start-provider-hint" class="hint bad" hidden={provider.available}>
+        It takes no work now: {provider.unavailableReason || "it is unavailable"}.
+      </p>
+    </div>
   );
 }
 
