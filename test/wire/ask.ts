@@ -30,6 +30,7 @@ export const TRANSPORTS: Readonly<Record<string, (baseUrl: string) => Transport>
   "gRPC-Web": (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "2" }),
   "gRPC-Web over HTTP/1.1": (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),
   Connect: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2" }),
+  "Connect over HTTP/1.1": (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" }),
   "Connect over HTTP/1.1, JSON": (baseUrl) =>
     createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false, jsonOptions: { registry } }),
 };

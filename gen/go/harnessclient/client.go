@@ -32,7 +32,8 @@ type Client struct {
 	StreamGiveUp      time.Duration // a stream fails once nothing has arrived for this long: 10 min
 }
 
-// New makes a client of a transport and interceptors of the caller's own.
+// New makes a client of a transport and interceptors of the caller's own. Over Connect, unlike gRPC, a refusal whose body is
+// cut has the code of its HTTP status and no reason (UNIMPLEMENTED for 404), and is not tried again.
 func New(client *connect.Client) *Client {
 	return &Client{
 		Runtime:           harnessruntimev1connect.NewRuntimeServiceClient(client),

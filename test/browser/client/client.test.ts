@@ -3,7 +3,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createHarnessClient, runToEnd } from "../../../src/client.js";
 import { type BuiltServer, startBuiltServer } from "../../e2e/wire/built-server.js";
-import { openProxy } from "../../support/proxy.js";
+import { type Fate, openProxy } from "../../support/proxy.js";
 import { CUTS, followThroughCuts, HEARTBEAT_MS, type Seen } from "../../wire/cuts.js";
 import { type ScriptedServer, serveScripted } from "../../wire/scripted-server.js";
 import type { PageFunctions } from "./page.js";
@@ -112,20 +112,23 @@ describe("R05 a page that follows an execution", () => {
       const direct = createHarnessClient({ baseUrl: server.url });
       const { id } = await runToEnd(direct, { providerId: "scripted", input: { text: "go" } });
       // One connection after the other is cut a byte later, until one is whole.
-      const proxy = await openProxy(Number(new URL(server.url).port), (connection) => ({
-        afterBytes: 1 + connection,
-        ending: "close",
-      }));
+      let cut = 0;
+      const fate = (): Fate => ({ afterBytes: ++cut, ending: "close" });
+      const proxy = await openProxy(Number(new URL(server.url).port), fate);
       try {
         const retry = { baseDelayMs: 1, maxDelayMs: 1, callGiveUpMs: 60_000 };
         const baseUrl = `http://127.0.0.1:${proxy.port}`;
         expect(await call("ask", { baseUrl, protocol, retry }, id, 20)).toBe(20);
         expect(proxy.ended()).toBeGreaterThan(500);
+        const cuts = proxy.ended();
+        cut = 0;
+        expect(await call("askMissing", { baseUrl, protocol, retry }, 2)).toEqual(["NOT_FOUND", "NOT_FOUND"]);
+        expect(proxy.ended() - cuts).toBeGreaterThan(300);
       } finally {
         await proxy.close();
       }
     },
-    90_000,
+    120_000,
   );
 
   test(`loses nothing when its connection is cut ${CUTS / 4} times`, { timeout: CUTS * 2_000 }, async () => {

@@ -56,6 +56,19 @@ const functions = {
     return whole;
   },
 
+  /** Asks this often for an execution that does not exist; returns the reasons of the refusals. */
+  async askMissing(options: BrowserClientOptions, times: number) {
+    const { executions } = createHarnessClient(options);
+    const reasons: string[] = [];
+    for (let asked = 0; asked < times; asked++) {
+      const refusal = await executions
+        .getExecution({ executionId: "exe_missing" })
+        .catch((error) => failureOf(error, 0));
+      reasons.push("reason" in refusal ? refusal.reason : "");
+    }
+    return reasons;
+  },
+
   /** Attaches to a start, sends, pings, cancels; returns the types of the events. */
   async command(options: BrowserClientOptions, config: JsonObject) {
     const attachment = await attach(createHarnessClient(options), { start: request(config) });
