@@ -58,6 +58,14 @@ describe.each(AGENTS.filter(isInstalled))("%s", (name) => {
     return live;
   }
 
+  /** Resolves once the model was asked more than `before` times. */
+  async function untilAsked(live: LiveRun, before: number): Promise<void> {
+    const isAsked = (): boolean => agent.model.log.length > before;
+    await until("the request", isAsked, LIMIT_MS).catch((error: Error) => {
+      throw new Error(`${error.message}, after ${JSON.stringify(live.summary())}`, { cause: error });
+    });
+  }
+
   /** Ends well, with every question answered by a yes. */
   async function endWell(live: LiveRun): Promise<void> {
     const answered = answerAll(live);
@@ -87,7 +95,7 @@ describe.each(AGENTS.filter(isInstalled))("%s", (name) => {
 
   test("asks before it runs a command, and runs it when that is approved", async () => {
     const live = await continueWith("shell touch approved.txt", "text all done");
-    const action = await live.action();
+    const action = await live.action(1, LIMIT_MS);
     expect(action.options.length).toBeGreaterThan(1);
     await live.respond(action, { approved: true });
     expect((await live.end(LIMIT_MS)).state).toBe(ExecutionState.SUCCEEDED);
@@ -99,7 +107,7 @@ describe.each(AGENTS.filter(isInstalled))("%s", (name) => {
 
   test("does not run a command that is denied", async () => {
     const live = await continueWith("shell touch denied.txt", "text understood");
-    await live.respond(await live.action(), { approved: false });
+    await live.respond(await live.action(1, LIMIT_MS), { approved: false });
     expect((await live.end(LIMIT_MS)).state).toBe(ExecutionState.SUCCEEDED);
     expect(await exists(join(agent.workspace, "denied.txt"))).toBe(false);
     expect(live.all("toolCallCompleted")).toMatchObject([{ denied: true }]);
@@ -125,7 +133,7 @@ describe.each(AGENTS.filter(isInstalled))("%s", (name) => {
   test("takes a follow_up as the next turn, and a replace instead of the turn", async () => {
     const before = agent.model.log.length;
     const live = await continueWith("hang");
-    await until("the request", () => agent.model.log.length > before, LIMIT_MS);
+    await untilAsked(live, before);
     await live.send(script("text followed"), InputMode.FOLLOW_UP);
     await live.send(script("text replaced"), InputMode.REPLACE);
     expect((await live.end(LIMIT_MS)).state).toBe(ExecutionState.SUCCEEDED);
@@ -203,14 +211,14 @@ describe.each(AGENTS.filter(isInstalled))("%s", (name) => {
     test.each(delays(soak ? 20 : 1))("%i ms into a silence of the model", async (delayMs) => {
       const before = agent.model.log.length;
       const live = await start("freeze");
-      await until("the request", () => agent.model.log.length > before, LIMIT_MS);
+      await untilAsked(live, before);
       await pause(delayMs);
       await cancelAndLookAround(live);
     });
 
     test.each(delays(soak ? 20 : 1))("%i ms into a command that ignores SIGTERM", async (delayMs) => {
       const live = await start(`shell ${nap}`);
-      await live.respond(await live.action(), { approved: true });
+      await live.respond(await live.action(1, LIMIT_MS), { approved: true });
       await pause(delayMs);
       await cancelAndLookAround(live);
     });
@@ -231,7 +239,7 @@ describe.each(AGENTS.filter(isInstalled))("%s", (name) => {
 
     test("while it asks", async () => {
       const live = await start("shell touch never.txt");
-      await live.action();
+      await live.action(1, LIMIT_MS);
       await cancelAndLookAround(live);
       expect(await exists(join(agent.workspace, "never.txt"))).toBe(false);
     });
