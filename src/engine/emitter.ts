@@ -4,12 +4,14 @@ import type { ProviderContext, ProviderEvent } from "../core/provider.js";
 const ENOUGH = 256;
 
 /**
- * Appends a turn's events in order without making the driver wait for each: while
- * one write is under way, the next events gather and go together.
+ * Appends a turn's events in order without making the driver wait for each. What
+ * comes in one turn of the event loop goes together, and so does what gathers
+ * while a write is under way; {@link Emitter.flush} waits for neither.
  */
 export class Emitter {
   readonly #context: ProviderContext;
   #waiting: ProviderEvent[] = [];
+  #armed = false;
   #writing: Promise<void> | undefined;
   #failed: { readonly error: unknown } | undefined;
   #hasText = false;
@@ -27,7 +29,12 @@ export class Emitter {
   push(event: ProviderEvent): void {
     if (event.case === "outputTextDelta") this.#hasText = true;
     this.#waiting.push(event);
-    this.#writing ??= this.#write();
+    if (this.#armed || this.#writing !== undefined) return;
+    this.#armed = true;
+    setImmediate(() => {
+      this.#armed = false;
+      this.#begin();
+    });
   }
 
   /** Resolves when few enough events wait: the back-pressure of everything that makes events. */
@@ -35,10 +42,16 @@ export class Emitter {
     if (this.#waiting.length > ENOUGH) await this.flush();
   }
 
-  /** Resolves when all events so far are stored; rejects with what refused one of them. */
+  /** Stores all events so far and resolves when they are; rejects with what refused one of them. */
   async flush(): Promise<void> {
+    this.#begin();
     while (this.#writing !== undefined) await this.#writing;
     if (this.#failed !== undefined) throw this.#failed.error;
+  }
+
+  /** Nothing is written after a refusal: the turn ends with it. */
+  #begin(): void {
+    if (this.#waiting.length > 0 && this.#failed === undefined) this.#writing ??= this.#write();
   }
 
   async #write(): Promise<void> {

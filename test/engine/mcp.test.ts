@@ -8,7 +8,7 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { agentDriver, aiModel, type McpServer, mcpResource, mcpTools } from "../../src/engine.js";
 import { type ScriptedModel, startScriptedModel } from "../support/scripted-model/server.js";
-import { eventOf, MAIN, OPTIONS, runOnce, runtimeOf } from "./fixtures.js";
+import { eventOf, MAIN, OPTIONS, runOnce, runtimeOf, type Script } from "./fixtures.js";
 
 const require = createRequire(import.meta.url);
 
@@ -84,10 +84,11 @@ describe("MCP over stdio", () => {
   });
 
   test("E182 as a resource it is closed with its scope", async () => {
-    const result = await runOnce(async (services) => {
+    const use: Script = async (services) => {
       const { tools } = await services.resource("files", "run", () => mcpResource(filesystem()));
       return `${tools.length > 5}`;
-    });
+    };
+    const result = await runOnce(use, { cleanupTimeoutMs: 10_000 });
     expect(result).toMatchObject({ status: "completed", text: "true" });
     expect(result).not.toHaveProperty("cleanupDiagnostics");
   });

@@ -263,4 +263,29 @@ describe("emit", () => {
     });
     expect(result).toMatchObject({ status: "failed", reason: { code: "provider_protocol_violation" } });
   });
+
+  test("E57 a driver that goes on while the store keeps nothing ends as failed once it does again", async () => {
+    let broken = false;
+    const refused = Promise.withResolvers<void>();
+    const store = storeThat(() => {
+      if (!broken) return;
+      refused.resolve();
+      throw new Error("disk full");
+    });
+    const emission = { type: "output.text.delta", text: "word " } as const;
+    const result = await runOnce(
+      async (services) => {
+        broken = true;
+        services.emit(emission);
+        await refused.promise;
+        await new Promise((resolve) => setImmediate(resolve));
+        services.emit(emission);
+        await new Promise((resolve) => setImmediate(resolve));
+        broken = false;
+        return "ok";
+      },
+      { store },
+    );
+    expect(result).toMatchObject({ status: "failed", reason: { code: "execution_failed" } });
+  });
 });

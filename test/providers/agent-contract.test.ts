@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { expect } from "vitest";
 import { agentProvider } from "../../src/providers/agent/provider.js";
 import { parseAgentSettings } from "../../src/providers/agent/settings.js";
 import { openLiveRuntime } from "../support/live-runtime.js";
@@ -22,6 +23,7 @@ testProviderContract("agent", async () => {
     mcp: { files: { command: process.execPath, args: [FILES, folder] } },
   });
   const { runtime, close } = await openLiveRuntime({ providers: [agentProvider(settings)] });
+  await expect.poll(() => runtime.getProvider("agent").available, { timeout: 60_000 }).toBe(true);
   const write = `tool write_file ${JSON.stringify({ path: join(folder, "a.txt"), content: "approved" })}`;
   return {
     runtime,

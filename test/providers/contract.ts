@@ -25,7 +25,7 @@ export function testProviderContract(
     beforeAll(async () => {
       target = await create();
       scene = openScene(target.runtime, target.providerId, target);
-    });
+    }, timeoutMs);
 
     afterAll(() => target.close(), timeoutMs);
 
