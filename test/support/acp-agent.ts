@@ -51,6 +51,8 @@ interface Session {
 }
 const sessions = new Map<string, Session>();
 const stateDir = process.env["ACP_AGENT_STATE"] ?? "";
+/** The way to log in; without the flag none is needed. */
+const login = flag("login") || "api-key";
 let loggedIn = flag("login") === undefined;
 
 const stateFile = (id: string): string => join(stateDir, `${id}.json`);
@@ -250,20 +252,22 @@ async function playStep(stage: Stage, step: Json): Promise<unknown> {
 const app = agent({ name: "test-agent" })
   .onRequest(methods.agent.initialize, async () => {
     await unlessSilent("initialize");
+    if (flag("refuse") !== undefined) throw RequestError.invalidParams(undefined, "no such version");
     return {
       protocolVersion: Number(flag("version") ?? 1),
       agentInfo: { name: "test-agent", version: "1.2.3" },
       agentCapabilities: {
-        loadSession: flag("no-load") === undefined,
+        loadSession: flag("no-load") === undefined && flag("resume") === undefined,
+        ...(flag("resume") === undefined ? {} : { sessionCapabilities: { resume: {} } }),
         promptCapabilities: { image: true, embeddedContext: flag("plain") === undefined },
         mcpCapabilities: { http: true },
       },
-      authMethods: [{ id: "api-key", name: "API key" }],
+      authMethods: [{ id: login, name: "API key" }],
       _unknown: { of: "any kind" },
     };
   })
   .onRequest(methods.agent.authenticate, ({ params }) => {
-    if (params.methodId !== "api-key") throw RequestError.invalidParams();
+    if (params.methodId !== login) throw RequestError.invalidParams();
     loggedIn = true;
     return {};
   })
@@ -293,6 +297,11 @@ const app = agent({ name: "test-agent" })
     // Some agents answer first.
     if (flag("late-replay") === undefined) await replay();
     else setTimeout(() => void replay(), 100);
+    return { modes };
+  })
+  .onRequest(methods.agent.session.resume, ({ params: { sessionId, mcpServers } }) => {
+    if (flag("resume") === undefined) throw RequestError.methodNotFound(methods.agent.session.resume);
+    sessions.set(sessionId, { prompts: loadPrompts(sessionId), mcpServers, mode: "ask", abort: undefined });
     return { modes };
   })
   .onRequest(methods.agent.session.setMode, ({ params }) => {

@@ -1,4 +1,4 @@
-import { type InitializeRequest, PROTOCOL_VERSION } from "@agentclientprotocol/sdk";
+import { type InitializeRequest, methods, PROTOCOL_VERSION } from "@agentclientprotocol/sdk";
 import { type Fields, fieldsOf, listOf, textOf } from "./json.js";
 import type { AgentSettings } from "./settings.js";
 
@@ -6,7 +6,8 @@ import type { AgentSettings } from "./settings.js";
 export interface AgentInfo {
   readonly name: string;
   readonly version: string;
-  readonly loadSession: boolean;
+  /** The request with which it goes on with a session of an earlier process; undefined where it cannot. */
+  readonly reopenMethod: string | undefined;
   readonly image: boolean;
   readonly embeddedContext: boolean;
   readonly mcpHttp: boolean;
@@ -37,11 +38,20 @@ export function readInfo(answer: Fields): AgentInfo {
   return {
     name: textOf(name) ?? "",
     version: textOf(version) ?? "",
-    loadSession: capabilities["loadSession"] === true,
+    reopenMethod: reopenMethodOf(capabilities),
     image: prompt["image"] === true,
     embeddedContext: prompt["embeddedContext"] === true,
     mcpHttp: mcp["http"] === true,
     mcpSse: mcp["sse"] === true,
     authMethods: listOf(answer["authMethods"]).flatMap(({ id }) => textOf(id) ?? []),
   };
+}
+
+/** Loading is asked for before resuming: more agents do it, and it fails where the session is gone. */
+function reopenMethodOf(capabilities: Fields): string | undefined {
+  if (capabilities["loadSession"] === true) return methods.agent.session.load;
+  const canResume = typeof fieldsOf(capabilities["sessionCapabilities"])["resume"] === "object";
+  return canResume && fieldsOf(capabilities["sessionCapabilities"])["resume"] !== null
+    ? methods.agent.session.resume
+    : undefined;
 }

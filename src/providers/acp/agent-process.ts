@@ -5,7 +5,7 @@ import { findCommand } from "../containment/command.js";
 import type { ContainedProcess, ProcessTree } from "../containment/tree.js";
 import { type AgentHost, createClient } from "./agent-host.js";
 import { type AgentInfo, initializeRequest, readInfo } from "./agent-info.js";
-import { agentError } from "./failure.js";
+import { agentError, answeredError } from "./failure.js";
 import { type Fields, fieldsOf } from "./json.js";
 import { type MessageSink, messageStream } from "./message-stream.js";
 import { createOutputTail, createRedact, type OutputTail, type Redact } from "./redact.js";
@@ -33,6 +33,7 @@ export class AgentProcess {
   info: AgentInfo = readInfo({});
   private connection: ClientConnection | undefined;
   private endReport: string | undefined;
+  private exitCode: number | undefined;
   private readonly stderr: OutputTail;
 
   private constructor(
@@ -49,7 +50,9 @@ export class AgentProcess {
     const { settings, env, cwd, tree } = options;
     const command = findCommand(settings.command, env["PATH"] ?? "", cwd);
     if (command === undefined) throw commandMissing(settings);
-    const process = await tree.spawn({ command, args: settings.args, cwd, env });
+    const process = await tree.spawn({ command, args: settings.args, cwd, env }).catch((cause) => {
+      throw startFailed(settings, `cannot be started: ${cause instanceof Error ? cause.message : cause}`, "", cause);
+    });
     const agent = new AgentProcess(options, process, createRedact(env));
     agent.connect(host);
     await agent.initialize();
@@ -80,7 +83,14 @@ export class AgentProcess {
       return fieldsOf(await this.mustConnection().agent.request<unknown, Fields>(method, params));
     } catch (error) {
       if (this.isAlive) throw error;
-      throw agentError("agent_ended", await this.describeEnd(), this.lastWords(), error);
+      await settledWithin(this.process.exited, DRAIN_MS, this.options.clock);
+      const end = `ended ${this.endReport ?? "its output"} before it had answered`;
+      const { settings } = this.options;
+      // One that ends by itself before it can be asked anything was not lost: it will not start the next time either.
+      if (method === methods.agent.initialize && this.exitCode !== undefined) {
+        throw startFailed(settings, end, this.lastWords(), error);
+      }
+      throw agentError("agent_ended", `${settings.label} ${end}`, this.lastWords(), error);
     }
   }
 
@@ -110,6 +120,7 @@ export class AgentProcess {
   /** A child that lives on may hold the output open: the agent's own end is what counts. */
   private async closeAtEnd(connection: ClientConnection): Promise<void> {
     const { code, signal } = await this.process.exited;
+    this.exitCode = code;
     this.endReport = signal === undefined ? `with exit code ${code}` : `by ${signal}`;
     await settledWithin(connection.closed, DRAIN_MS, this.options.clock);
     connection.close();
@@ -136,14 +147,15 @@ export class AgentProcess {
   private async initialize(): Promise<void> {
     const { settings, clock } = this.options;
     const { initializeMs } = settings.limits;
+    const answering = this.request(methods.agent.initialize, { ...initializeRequest(settings) });
     const answer = await withLimit(
-      this.request(methods.agent.initialize, { ...initializeRequest(settings) }),
+      answering.catch((error) => this.refuseStart(error)),
       initializeMs,
       clock,
       () =>
         agentError(
           "start_timeout",
-          `${settings.label} did not answer \`initialize\` within ${initializeMs} ms: see whether \`${settings.command} ${settings.args.join(" ")}\` ` +
+          `${settings.label} did not answer \`initialize\` within ${initializeMs} ms: see whether ${commandLine(settings)} ` +
             "speaks the Agent Client Protocol on its standard streams, or raise limits.initialize_ms",
           this.lastWords(),
         ),
@@ -158,10 +170,12 @@ export class AgentProcess {
     this.info = readInfo(answer);
   }
 
-  private async describeEnd(): Promise<string> {
-    const { settings, clock } = this.options;
-    await settledWithin(this.process.exited, DRAIN_MS, clock);
-    return `${settings.label} ended ${this.endReport ?? "its output"} before it had answered`;
+  /** Says what to do where the agent answered `initialize` with an error. */
+  private refuseStart(error: unknown): never {
+    const answer = answeredError(error);
+    if (answer === undefined) throw error;
+    const said = `refused \`initialize\` (${this.redact(answer.message)})`;
+    throw startFailed(this.options.settings, said, this.lastWords(), error);
   }
 }
 
@@ -183,6 +197,16 @@ export async function probeAgent(options: AgentOptions): Promise<AgentInfo> {
     },
   };
   return (await AgentProcess.start(options, host)).info;
+}
+
+/** The error for an agent that cannot be started; `what` goes on after its name. */
+function startFailed(settings: AgentSettings, what: string, stderr: string, cause: unknown): Error {
+  const advice = `see whether ${commandLine(settings)} runs by itself and speaks version ${PROTOCOL_VERSION} of the Agent Client Protocol`;
+  return agentError("start_failed", `${settings.label} ${what}: ${advice}`, stderr, cause);
+}
+
+function commandLine({ command, args }: AgentSettings): string {
+  return `\`${[command, ...args].join(" ")}\``;
 }
 
 /** The error for a command that is not installed. */

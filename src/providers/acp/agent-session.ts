@@ -15,6 +15,7 @@ import { type AgentOptions, AgentProcess } from "./agent-process.js";
 import { AUTH_REQUIRED, agentError, answeredError } from "./failure.js";
 import { readTextFile, writeTextFile } from "./files.js";
 import { type Fields, fieldsOf, listOf, textOf } from "./json.js";
+import { loginMethod, loginRequired } from "./login.js";
 import { toMcpServers } from "./mcp.js";
 import { Terminals } from "./terminals.js";
 import { withLimit } from "./time-limit.js";
@@ -174,7 +175,7 @@ export class AgentSession implements AgentHost {
   private async begin(): Promise<void> {
     const { config, settings, earlier } = this.options;
     const request = { cwd: this.workspace.root, mcpServers: toMcpServers(config, settings.mcp, this.info) };
-    if (earlier !== undefined && this.info.loadSession && (await this.load(earlier, request))) return;
+    if (earlier !== undefined && (await this.reopen(earlier, request))) return;
     const answer = await this.open(methods.agent.session.new, request);
     const id = textOf(answer["sessionId"]);
     if (id === undefined) throw agentError("session_refused", `${settings.label} opened a session without an ID`);
@@ -183,10 +184,13 @@ export class AgentSession implements AgentHost {
     this.modes = answer;
   }
 
-  private async load({ id, createTimeMs }: EarlierSession, request: Fields): Promise<boolean> {
+  /** Goes on with the earlier session; false where the agent cannot, or has lost it. */
+  private async reopen({ id, createTimeMs }: EarlierSession, request: Fields): Promise<boolean> {
+    const { reopenMethod } = this.info;
+    if (reopenMethod === undefined) return false;
     if (this.options.settings.namesSessionsByMinute) await this.untilNextMinute(createTimeMs);
     try {
-      this.modes = await this.open(methods.agent.session.load, { ...request, sessionId: id });
+      this.modes = await this.open(reopenMethod, { ...request, sessionId: id });
     } catch (error) {
       if (!this.isAlive) throw error;
       this.options.log.warn({ error: String(error) }, "the agent did not load its earlier session");
@@ -208,17 +212,26 @@ export class AgentSession implements AgentHost {
 
   /** Sends a request that opens a session, and logs in first where the agent wants that and it is known how. */
   private async open(method: string, params: Fields): Promise<Fields> {
-    const { authMethod } = this.options.settings;
+    const { settings, env } = this.options;
+    const login = loginMethod(settings, env, this.info.authMethods);
     try {
       return await this.requestInTime(method, params);
     } catch (error) {
-      if (answeredError(error)?.code !== AUTH_REQUIRED || authMethod === "") throw this.explain(error);
+      if (answeredError(error)?.code !== AUTH_REQUIRED || login === "") throw this.explain(error);
     }
+    await this.logIn(login);
     try {
-      await this.requestInTime(methods.agent.authenticate, { methodId: authMethod });
       return await this.requestInTime(method, params);
     } catch (error) {
-      throw this.explain(error);
+      throw this.explain(error, login);
+    }
+  }
+
+  private async logIn(methodId: string): Promise<void> {
+    try {
+      await this.requestInTime(methods.agent.authenticate, { methodId });
+    } catch (error) {
+      throw answeredError(error) === undefined ? error : this.explainLogin(error, methodId);
     }
   }
 
@@ -264,16 +277,17 @@ export class AgentSession implements AgentHost {
   }
 
   /** Says what an agent's own error means and what to do about it. */
-  private explain(error: unknown): unknown {
+  private explain(error: unknown, login = ""): unknown {
     const answer = answeredError(error);
     if (answer === undefined) return error;
-    const { label, login, authMethod } = this.options.settings;
+    if (answer.code === AUTH_REQUIRED) return this.explainLogin(error, login);
+    const { label } = this.options.settings;
     const message = this.process.redact(answer.message);
-    if (answer.code === AUTH_REQUIRED) {
-      const ways = this.info.authMethods.join(", ");
-      const how = ways === "" || authMethod !== "" ? "" : `, or set auth_method to one of ${ways}`;
-      return agentError("login_required", `${label} needs a login: ${login}${how} (${message})`, "", error);
-    }
     return agentError("agent_error", `${label} reported an error: ${message}`, this.process.lastWords(), error);
+  }
+
+  private explainLogin(error: unknown, tried: string): unknown {
+    const said = this.process.redact(answeredError(error)?.message ?? "");
+    return loginRequired(this.options.settings, { offered: this.info.authMethods, tried, said }, error);
   }
 }

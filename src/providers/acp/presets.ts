@@ -12,6 +12,8 @@ export interface Preset {
   readonly install: string;
   /** How to log in to it. */
   readonly login: string;
+  /** Variables that hold a credential, with the ID of the agent's login that takes it: made where it asks for one. */
+  readonly logins: Readonly<Record<string, string>>;
   /** Whether it can load a session of an earlier process. */
   readonly loadSession: boolean;
   /**
@@ -36,7 +38,8 @@ export const PRESETS = {
       ...["GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_PROJECT", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI"],
     ],
     install: "npm install -g @google/gemini-cli",
-    login: "set GEMINI_API_KEY, or run `gemini` once and log in",
+    login: "set GEMINI_API_KEY where the runtime runs, or run `gemini` once and log in",
+    logins: {},
     loadSession: true,
     namesSessionsByMinute: true,
     elicitation: false,
@@ -47,9 +50,10 @@ export const PRESETS = {
     args: [],
     // It must not open a browser on the machine of a runtime.
     env: { NO_BROWSER: "1" },
-    inheritEnv: ["CODEX_API_KEY", "CODEX_HOME", "OPENAI_API_KEY", "OPENAI_BASE_URL"],
+    inheritEnv: ["CODEX_API_KEY", "CODEX_HOME", "OPENAI_API_KEY"],
     install: "npm install -g @zed-industries/codex-acp",
-    login: "set OPENAI_API_KEY, or run `codex login`",
+    login: "set OPENAI_API_KEY where the runtime runs, or run `codex login`",
+    logins: { CODEX_API_KEY: "codex-api-key", OPENAI_API_KEY: "openai-api-key" },
     loadSession: true,
     namesSessionsByMinute: false,
     elicitation: false,
@@ -66,6 +70,7 @@ export const PRESETS = {
     ],
     install: "npm install -g opencode-ai",
     login: "run `opencode auth login`",
+    logins: {},
     loadSession: true,
     namesSessionsByMinute: false,
     elicitation: false,

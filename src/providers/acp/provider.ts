@@ -166,7 +166,7 @@ class AcpProvider implements Provider {
     const tree = containment.createTree("probe");
     const options = { settings, clock, log, tree, cwd: settings.cwd ?? dataDir, env: buildEnvironment(settings) };
     try {
-      return (await probeAgent(options)).loadSession;
+      return (await probeAgent(options)).reopenMethod !== undefined;
     } catch (error) {
       log.warn({ provider: settings.id, error: String(error) }, "the agent could not be asked what it can do");
       return false;

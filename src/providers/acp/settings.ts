@@ -16,7 +16,7 @@ export interface AcpSettings {
   readonly name?: string;
   /** A known agent; everything below may still be set. */
   readonly agent?: PresetName;
-  /** The agent's program: a path, or a name that is on the PATH. */
+  /** The agent's program: a path, relative to the runtime's own folder, or a name that is on the PATH. */
   readonly command?: string;
   readonly args?: readonly string[];
   /** The folder that executions work in, relative to the runtime's own. Default: one for each conversation, in the data directory. */
@@ -35,7 +35,7 @@ export interface AcpSettings {
   readonly elicitation?: boolean;
   /** Whether the agent can load a session of an earlier process. Default: as the preset knows; any other agent is asked when the runtime starts. */
   readonly loadSession?: boolean;
-  /** The agent's way to log in, by the ID that it gives it; used when it asks for a login. Default: none, which fails. */
+  /** The agent's way to log in, by the ID that it gives it; used when it asks for a login. Default: the preset's for a credential that is set, else none, which fails. */
   readonly authMethod?: string;
   /** The agent's mode at the beginning of a session, by its ID. An execution's `config.mode` goes before it. */
   readonly mode?: string;
@@ -49,7 +49,7 @@ export interface AcpSettings {
 
 /** Times in milliseconds, sizes in bytes. */
 export interface AcpLimits {
-  /** From the start of the agent to its answer to `initialize`. Default 30,000. */
+  /** From the start of the agent to its answer to `initialize`. Default 60,000. */
   readonly initializeMs: number;
   /** For `session/new` and `session/load`, each. Default 60,000. */
   readonly sessionMs: number;
@@ -95,11 +95,12 @@ export interface AgentSettings {
   readonly limits: AcpLimits;
   readonly install: string;
   readonly login: string;
+  readonly logins: Readonly<Record<string, string>>;
   readonly namesSessionsByMinute: boolean;
 }
 
 const DEFAULT_LIMITS: AcpLimits = {
-  initializeMs: 30_000,
+  initializeMs: 60_000,
   sessionMs: 60_000,
   turnMs: 3_600_000,
   interruptMs: 5_000,
@@ -118,6 +119,7 @@ const DEFAULTS = {
   args: [],
   install: "",
   login: "log in with the agent's own command",
+  logins: {},
   namesSessionsByMinute: false,
   files: "write",
   terminals: true,
@@ -146,6 +148,7 @@ export function resolveSettings(settings: AcpSettings): AgentSettings {
     ...known,
     id,
     label: name ?? (known.label || id),
+    command: programOf(known.command),
     cwd: folder,
     roots: roots?.map((root) => resolve(root)) ?? (folder === undefined ? [] : [folder]),
     env: { ...preset.env, ...settings.env },
@@ -153,6 +156,11 @@ export function resolveSettings(settings: AcpSettings): AgentSettings {
     mcp: { servers: {}, allowCommands: [], allowOrigins: [], ...settings.mcp },
     limits: { ...DEFAULT_LIMITS, ...settings.limits },
   };
+}
+
+/** A path begins at the runtime's own folder, not where the agent then runs: a client may name that. */
+function programOf(command: string): string {
+  return command.includes("/") ? resolve(command) : command;
 }
 
 /**

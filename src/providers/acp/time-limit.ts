@@ -4,7 +4,8 @@ import type { Clock } from "../../core/clock.js";
 export async function withLimit<T>(work: Promise<T>, limitMs: number, clock: Clock, late: () => Error): Promise<T> {
   let stop: () => void = () => {};
   const limit = new Promise<never>((_, reject) => {
-    stop = clock.after(limitMs, () => reject(late()));
+    // What came while this process had no time to read it, comes now.
+    stop = clock.after(limitMs, () => setImmediate(() => reject(late())));
   });
   try {
     return await Promise.race([work, limit]);

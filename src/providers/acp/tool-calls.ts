@@ -4,6 +4,7 @@ import type { ProviderEvent } from "../../core/provider.js";
 import { boundedJson, boundedValue, type Fields, fieldsOf, listOf, textOf } from "./json.js";
 
 const TITLE_BYTES = 1_024;
+const NAME_BYTES = 200;
 const INPUT_BYTES = 64 * 1024;
 const OUTPUT_BYTES = 128 * 1024;
 const ERROR_BYTES = 2 * 1024;
@@ -71,7 +72,7 @@ export class ToolCalls {
   private begin(agentId: string): Call {
     const uses = (this.used.get(agentId) ?? 0) + 1;
     this.used.set(agentId, uses);
-    const id = cutText(agentId, 200).text;
+    const id = cutText(agentId, NAME_BYTES).text;
     const call: Call = {
       id: uses === 1 ? id : `${id}#${uses}`,
       ...{ name: "", kind: "", title: "", input: undefined, content: undefined },
@@ -136,9 +137,9 @@ function isEnd({ status }: Fields): boolean {
 /** Takes over every field that is given; returns whether any of them changed. */
 function merge(call: Call, fields: Fields): boolean {
   const given = {
-    name: textOf(fields["name"]),
-    kind: textOf(fields["kind"]),
-    title: textOf(cutText(textOf(fields["title"]) ?? "", TITLE_BYTES).text),
+    name: shortText(fields["name"], NAME_BYTES),
+    kind: shortText(fields["kind"], NAME_BYTES),
+    title: shortText(fields["title"], TITLE_BYTES),
     input: fields["rawInput"] ?? undefined,
     content: fields["content"] ?? undefined,
     rawOutput: fields["rawOutput"] ?? undefined,
@@ -151,6 +152,10 @@ function merge(call: Call, fields: Fields): boolean {
     changed = true;
   }
   return changed;
+}
+
+function shortText(value: unknown, maxBytes: number): string | undefined {
+  return textOf(cutText(textOf(value) ?? "", maxBytes).text);
 }
 
 function started(call: Call): ProviderEvent {

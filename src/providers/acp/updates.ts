@@ -7,6 +7,8 @@ import type { ToolCalls } from "./tool-calls.js";
 const DATA_BYTES = 64 * 1024;
 const PLAN_ENTRIES = 200;
 const PLAN_ENTRY_BYTES = 1_000;
+/** The longest name or ID of an agent's that is shown whole. */
+const NAME_BYTES = 200;
 
 /** Turns the updates of one turn into events. No update is shown under two names. */
 export class Updates {
@@ -60,13 +62,13 @@ export class Updates {
     const named = textOf(messageId);
     if (named === undefined && this.last !== kind) this.item++;
     this.last = kind;
-    return named === undefined ? `${this.turn}.${this.item}` : cutText(named, 200).text;
+    return named === undefined ? `${this.turn}.${this.item}` : cutText(named, NAME_BYTES).text;
   }
 }
 
 /** The event for something that only this protocol knows: `acp.` and the update's kind, with its data. */
 export function nativeEvent(kind: string, { sessionUpdate: _, ...data }: Fields): ProviderEvent {
-  const name = kind.toLowerCase().replaceAll(/[^a-z0-9_-]/g, "_");
+  const name = cutText(kind.toLowerCase().replaceAll(/[^a-z0-9_-]/g, "_"), NAME_BYTES / 2).text;
   return { case: "providerEvent", value: { type: `acp.${name}`, data: boundedObject(withoutBytes(data), DATA_BYTES) } };
 }
 
@@ -89,7 +91,7 @@ function planEntries({ entries }: Fields) {
     .slice(0, PLAN_ENTRIES)
     .map(({ content, priority, status }) => ({
       content: cutText(textOf(content) ?? "", PLAN_ENTRY_BYTES).text,
-      priority: textOf(priority) ?? "",
+      priority: cutText(textOf(priority) ?? "", NAME_BYTES).text,
       state: PLAN_STATES[String(status)] ?? PlanEntryState.UNSPECIFIED,
     }));
 }

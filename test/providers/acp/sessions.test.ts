@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { FailureReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ExecutionState } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { SupportLevel } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { until } from "../../support/processes.js";
 import { type AgentFixture, closeFixtures, openAgent } from "./fixture.js";
 
@@ -46,6 +47,17 @@ describe("the executions of a conversation", () => {
     expect((await second.end()).finalOutput).toBe("two");
     expect(second.all("providerEvent")[0]?.data).toMatchObject({ loaded: true });
     expect(second.all("outputTextDelta")).toHaveLength(1);
+  });
+
+  test("go on with the session of an agent that resumes and does not load", async () => {
+    const fixture = await openAgent({ flags: ["--resume"], unset: ["loadSession"] });
+    expect(fixture.runtime.getProvider("test").manifest?.capabilities).toMatchObject({
+      "conversation.continuity": SupportLevel.NATIVE,
+    });
+    const first = await fixture.run("one");
+    await first.end();
+    const again = await fixture.reopen();
+    expect(await recall(again, first.conversationId)).toEqual(["one"]);
   });
 
   test("are told as text to an agent that cannot load its session", async () => {

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { SupportLevel } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
@@ -24,6 +25,11 @@ describe("settings", () => {
       loadSession: undefined,
       elicitation: true,
     });
+  });
+
+  test("a command that is a path begins at the runtime's folder, not at the execution's", () => {
+    expect(resolveSettings({ command: "./bin/agent" }).command).toBe(resolve("bin/agent"));
+    expect(resolveSettings({ command: "agent" }).command).toBe("agent");
   });
 
   test("in a file are in snake_case, and names in maps stay as they are", () => {

@@ -1,4 +1,5 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { ErrorReason, FailureReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
@@ -20,6 +21,11 @@ describe("an agent that cannot be used says what to do", () => {
 
   test.each([
     ["--version=2", FailureReason.PROVIDER_ERROR, /speaks version 2 .* this runtime speaks 1: install/],
+    [
+      "--refuse",
+      FailureReason.PROVIDER_ERROR,
+      /refused `initialize` \(.*no such version.*\): see whether `.*acp-agent.*`/,
+    ],
     ["--login", FailureReason.PROVIDER_ERROR, /needs a login: log in .* or set auth_method to one of api-key/],
     [
       "--silent=initialize",
@@ -33,8 +39,8 @@ describe("an agent that cannot be used says what to do", () => {
     ],
     [
       "--exit=4",
-      FailureReason.PROVIDER_LOST,
-      /ended with exit code 4 .* last words: cannot start: api_key=\[redacted\] is wrong/,
+      FailureReason.PROVIDER_ERROR,
+      /ended with exit code 4 .* see whether `.*` runs by itself .* last words: cannot start: api_key=\[redacted\] is wrong/,
     ],
   ])("%s", async (flag, reason, message) => {
     const { run, alive } = await openAgent({
@@ -47,6 +53,29 @@ describe("an agent that cannot be used says what to do", () => {
       error: { reason, message: expect.stringMatching(message) },
     });
     expect(await alive()).toEqual([]);
+  });
+
+  test.each(["auto", "marked"] as const)("a program that the system cannot run, held %s", async (containment) => {
+    const folder = await mkdtemp(join(tmpdir(), "acp-broken-"));
+    const command = join(folder, "broken");
+    await writeFile(command, "#!/no/such/interpreter\n", { mode: 0o755 });
+    const { run } = await openAgent({ containment, command });
+    const { error } = await (await run("x")).end();
+    await rm(folder, { recursive: true });
+    expect(error).toMatchObject({
+      reason: FailureReason.PROVIDER_ERROR,
+      message: expect.stringMatching(
+        /^test (cannot be started: .*|ended with exit code 12[67] .*): see whether `.*broken/,
+      ),
+    });
+  });
+
+  test("a login that the agent does not take", async () => {
+    const { run } = await openAgent({ flags: ["--login=other"], authMethod: "api-key" });
+    const { error } = await (await run("x")).end();
+    expect(error?.message).toMatch(
+      /needs a login, and did not take api-key \(.*\): see whether its credential is right/,
+    );
   });
 
   test("a mode that the agent does not have names those that it has", async () => {
@@ -64,6 +93,18 @@ describe("what an execution sets", () => {
   test("a login that is configured is made when the agent asks for one", async () => {
     const { run } = await openAgent({ flags: ["--login"], authMethod: "api-key" });
     expect((await (await run("x")).end()).state).toBe(ExecutionState.SUCCEEDED);
+  });
+
+  test("a credential that is set is the login of an agent that is known to take it", async () => {
+    const { run } = await openAgent({
+      agent: "codex",
+      flags: ["--login=openai-api-key"],
+      env: { OPENAI_API_KEY: "x" },
+    });
+    expect((await (await run("x")).end()).state).toBe(ExecutionState.SUCCEEDED);
+    const without = await openAgent({ agent: "codex", flags: ["--login=openai-api-key"], env: { OPENAI_API_KEY: "" } });
+    const { error } = await (await without.run("x")).end();
+    expect(error?.message).toContain("Codex needs a login: set OPENAI_API_KEY where the runtime runs");
   });
 
   test("the mode of its config goes before that of the settings", async () => {

@@ -114,6 +114,20 @@ describe("what an agent does becomes events", () => {
   });
 });
 
+test("no name of an agent's is too long for an event, nor is its error", async () => {
+  const { run } = await openAgent();
+  const long = "n".repeat(1_000_000);
+  const entries = [{ content: long, priority: long, status: "pending" }];
+  const live = await run([
+    ...[toolCall({ title: long, kind: long, name: long }), { update: { sessionUpdate: long } }],
+    ...[{ update: { sessionUpdate: "plan", entries } }, { error: { code: 1, message: long } }],
+  ]);
+  const { error } = await live.end();
+  expect(error?.message).toMatch(/^test reported an error: nnn/);
+  expect(live.all("toolCallStarted")).toHaveLength(1);
+  expect(live.all("planUpdated")).toHaveLength(1);
+});
+
 describe("how a turn ends", () => {
   test.each([
     ["refusal", "refused the request"],
