@@ -40,7 +40,9 @@ function settings(more: JsonObject = {}): AgentSettings {
 }
 
 async function open(given: AgentSettings, options: Parameters<typeof agentProvider>[1] = {}) {
-  const live = await openLiveRuntime({ providers: [agentProvider(given, options)] });
+  // A clock that stands still: the runtime waits for the agent however long its servers take.
+  const agent = agentProvider(given, { clock: new ManualClock(), ...options });
+  const live = await openLiveRuntime({ providers: [agent] });
   onTestFinished(() => live.close());
   return live;
 }
@@ -169,11 +171,9 @@ describe("an agent without code", () => {
   });
 
   test("names the server that does not answer and the tool that no server has", async () => {
-    const missing = await open(settings({ mcp: { files: { command: "/no/such/server" } } }), {
-      clock: new ManualClock(),
-    });
+    const missing = await open(settings({ mcp: { files: { command: "/no/such/server" } } }));
     expect(missing.runtime.getProvider("helper").unavailableReason).toContain("/no/such/server");
-    const strange = await open(settings({ tools: ["fs_format_disk"] }), { clock: new ManualClock() });
+    const strange = await open(settings({ tools: ["fs_format_disk"] }));
     expect(strange.runtime.getProvider("helper").unavailableReason).toContain(
       "no MCP server has the tool fs_format_disk",
     );
