@@ -1,5 +1,5 @@
 import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
-import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { type Execution, ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { Topology } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { bounded, promised } from "./bounded.js";
 import { supports } from "./capability.js";
@@ -55,6 +55,16 @@ export async function recover(
   if (live.writer.committed.inner.actionTimedOut) return { kind: "end", failure: TIMED_OUT, cleanup };
   if (supports(provider.manifest, "execution.resume")) return { kind: "run", entry: "resume" };
   return { kind: "end", failure: remote ? LOST : RESTARTED, cleanup };
+}
+
+/**
+ * Whether an execution waits for somebody's answer and the next start takes it
+ * up with its question still open: a runtime that closes need not wait for it.
+ */
+export function isParked(execution: Execution, provider: Provider): boolean {
+  const awaits =
+    execution.state === ExecutionState.AWAITING_APPROVAL || execution.state === ExecutionState.AWAITING_INPUT;
+  return awaits && supports(provider.manifest, "execution.resume");
 }
 
 async function reattaches(live: LiveExecution, provider: Provider, clock: Clock, graceMs: number): Promise<boolean> {

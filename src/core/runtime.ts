@@ -161,8 +161,9 @@ export interface Runtime {
   /** Refuses new executions and inputs with SERVER_DRAINING from now on, and claims nothing more. */
   drain(): void;
   /**
-   * Waits up to `graceMs` for running executions to end, then stops owning them
-   * (they are recovered by the next start) and closes providers. Idempotent.
+   * Waits up to `graceMs` for running executions to end, but not for those that
+   * wait for an answer and can be resumed; then stops owning them (they are
+   * recovered by the next start) and closes providers. Idempotent.
    */
   close(graceMs?: number): Promise<void>;
 }

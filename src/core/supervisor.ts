@@ -11,7 +11,7 @@ import { isTerminal } from "./lifecycle.js";
 import { LiveExecution } from "./live-execution.js";
 import { LiveSet } from "./live-set.js";
 import type { Log, Provider } from "./provider.js";
-import { recover } from "./recovery.js";
+import { isParked, recover } from "./recovery.js";
 import { Registry } from "./registry.js";
 import type { Caller, RetentionRule, Runtime, RuntimeLimits } from "./runtime.js";
 import { Scheduler } from "./scheduler.js";
@@ -51,6 +51,8 @@ export class Supervisor {
   readonly #cascaded = new WeakSet<LiveExecution>();
   #stopTrimming: (() => void) | undefined;
   #draining = false;
+  /** Set while somebody waits for what runs to settle. */
+  #onSettled: (() => void) | undefined;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
@@ -105,7 +107,7 @@ export class Supervisor {
     this.#scheduler.pause();
   }
 
-  /** Waits up to `graceMs` for what runs, lets go of the rest, and closes the providers. */
+  /** Waits up to `graceMs` for what runs and is not parked, lets go of the rest, and closes the providers. */
   async close(graceMs: number): Promise<void> {
     this.drain();
     this.#stopTrimming?.();
@@ -116,15 +118,22 @@ export class Supervisor {
   }
 
   async #settle(graceMs: number): Promise<void> {
-    const { clock } = this.#options;
-    if (this.#launcher.count === 0 || graceMs <= 0) return;
-    const running = this.live.all().filter((live) => live.runner !== undefined);
+    if (this.#isSettled() || graceMs <= 0) return;
     await new Promise<void>((resolve) => {
-      const disarm = clock.after(graceMs, resolve);
-      void Promise.all(running.map((live) => live.over)).then(() => {
+      const disarm = this.#options.clock.after(graceMs, resolve);
+      this.#onSettled = () => {
         disarm();
         resolve();
-      });
+      };
+    });
+  }
+
+  /** Whether nothing runs here but what waits for an answer that may also come after the next start. */
+  #isSettled(): boolean {
+    return this.live.all().every(({ runner, writer }) => {
+      const { execution } = writer.committed;
+      const provider = this.registry.find(execution.providerId);
+      return runner === undefined || (provider !== undefined && isParked(execution, provider));
     });
   }
 
@@ -239,13 +248,17 @@ export class Supervisor {
     this.hub.changed(live, changed);
     if (!changed) return;
     const { committed } = live.writer;
-    const over = isTerminal(committed.execution.state);
     if (isCancelling(committed) || committed.execution.state === ExecutionState.CANCELLED) this.#cascade(live);
-    if (!over) return;
+    if (isTerminal(committed.execution.state)) this.#forget(live);
+    if (this.#onSettled !== undefined && this.#isSettled()) this.#onSettled();
+  }
+
+  #forget(live: LiveExecution): void {
+    const { execution } = live.writer.committed;
     this.live.remove(live);
     this.#scheduler.remove(live);
-    this.#waiting.get(committed.execution.providerId)?.delete(live);
-    this.starter.ended(committed.execution);
+    this.#waiting.get(execution.providerId)?.delete(live);
+    this.starter.ended(execution);
   }
 
   /** Cancelling a parent cancels its children, once. */

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { ActionKind } from "../../gen/ts/harnessruntime/v1/action_pb.js";
 import { ErrorReason, FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { InputMode } from "../../gen/ts/harnessruntime/v1/input_pb.js";
 import { Topology } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
 import type { ActionAnswer } from "../../src/core/provider.js";
 import type { Append } from "../../src/core/store.js";
+import { scriptedProvider } from "../../src/providers/scripted/scripted.js";
 import { settle } from "./fake-clock.js";
 import { aborted, gate, manifest, only, openKit, provider } from "./kit.js";
 
@@ -301,5 +303,52 @@ describe("restart", () => {
     await kit.open({ providers: [provider(async () => undefined)] });
     expect(await kit.over(id)).toMatchObject({ state: ExecutionState.SUCCEEDED, attempt: 2 });
     expect(only(await kit.events(id), "runResumed").attempt).toBe(2);
+  });
+
+  test("closing does not wait for an answer that may also come after the next start", async () => {
+    const kit = await openKit();
+    const { id } = await kit.script([{ approval: { title: "Go?" } }, { text: "went" }]);
+    const action = await kit.action(id);
+    await kit.runtime.close(60_000);
+    await kit.open();
+    await kit.until(id, "run.resumed");
+    await kit.respond(action, { approved: true });
+    expect(await kit.over(id)).toMatchObject({ state: ExecutionState.SUCCEEDED, finalOutput: "went" });
+  });
+
+  test("closing waits for what runs beside an open question, and no longer", async () => {
+    const done = gate();
+    const working = provider(() => done.promise);
+    const kit = await openKit({ providers: [working, scriptedProvider()] });
+    const waits = await kit.script([{ approval: { title: "Go?" } }]);
+    const { id } = await kit.start();
+    await kit.action(waits.id);
+    await kit.until(id, "run.started");
+    const closed = kit.runtime.close(60_000);
+    await settle();
+    done.resolve();
+    await closed;
+    await kit.open();
+    expect(await kit.get(id)).toMatchObject({ state: ExecutionState.SUCCEEDED, attempt: 1 });
+  });
+
+  test("closing waits for the answer to a provider that cannot resume", async () => {
+    const unable = provider(
+      async (context) => {
+        const answer = await context.requestAction({ key: "k", kind: ActionKind.APPROVAL, title: "Go?" });
+        return { status: "succeeded", finalOutput: `${answer.approved}` };
+      },
+      { manifest: manifest("test", unresumable) },
+    );
+    const kit = await openKit({ providers: [unable] });
+    const { id } = await kit.start();
+    const action = await kit.action(id);
+    await settle();
+    const closed = kit.runtime.close(60_000);
+    await settle();
+    await kit.respond(action, { approved: true });
+    await closed;
+    await kit.open();
+    expect(await kit.get(id)).toMatchObject({ state: ExecutionState.SUCCEEDED, finalOutput: "true" });
   });
 });
