@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.js";
+import { isTerminal } from "./lifecycle.js";
 import type { LiveExecution } from "./live-execution.js";
 
 /** At most this often is one item shown: 4 times a second. */
@@ -26,18 +27,26 @@ export class ChangeHub {
   }
 }
 
+/** An execution that changed. */
+export interface Change {
+  readonly executionId: string;
+  /** Whether it is terminal: it does not change again. */
+  readonly over: boolean;
+}
+
 interface FeedScope {
   readonly tenantId: string;
   readonly rowsOnly: boolean;
 }
 
-/** The IDs of the executions that changed since they were last asked for; each at most 4 times a second. */
+/** The executions that changed since they were last asked for; each at most 4 times a second. */
 export class ChangeFeed {
   readonly #clock: Clock;
   readonly #of: FeedScope;
   readonly #signal: AbortSignal;
   readonly #close: () => void;
-  #changed = new Set<string>();
+  /** By ID, whether it is over. */
+  #changed = new Map<string, boolean>();
   #wake: (() => void) | undefined;
   #lastMs = Number.NEGATIVE_INFINITY;
 
@@ -51,20 +60,20 @@ export class ChangeFeed {
 
   add(live: LiveExecution, row: boolean): void {
     if (live.key.tenantId !== this.#of.tenantId || (this.#of.rowsOnly && !row)) return;
-    this.#changed.add(live.key.executionId);
+    this.#changed.set(live.key.executionId, isTerminal(live.writer.committed.execution.state));
     this.#wake?.();
   }
 
   /** Resolves with the next changes; undefined once the signal is aborted. */
-  async next(): Promise<readonly string[] | undefined> {
+  async next(): Promise<readonly Change[] | undefined> {
     while (this.#changed.size === 0 && !this.#signal.aborted) await this.#pause(undefined);
     const waitMs = this.#lastMs + COALESCE_MS - this.#clock.now();
     if (waitMs > 0 && !this.#signal.aborted) await this.#pause(waitMs);
     if (this.#signal.aborted) return undefined;
     this.#lastMs = this.#clock.now();
-    const changed = [...this.#changed];
-    this.#changed = new Set();
-    return changed;
+    const changed = this.#changed;
+    this.#changed = new Map();
+    return Array.from(changed, ([executionId, over]) => ({ executionId, over }));
   }
 
   /** Takes the feed out of its hub. */

@@ -5,6 +5,8 @@ import { type Execution, ExecutionSchema } from "../../gen/ts/harnessruntime/v1/
 import type { WatchExecutionsRequest } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
 import type { ChangeHub } from "./feed.js";
 import { decodeFold, toExecution } from "./fold.js";
+import { KnownActions } from "./known-actions.js";
+import { isTerminal } from "./lifecycle.js";
 import type { Caller } from "./runtime.js";
 import type { ActionQuery, ExecutionQuery, Page, PageQuery, Store } from "./store.js";
 
@@ -23,8 +25,6 @@ export interface ViewOptions {
 }
 
 const PAGE_SIZE = 100;
-/** The newest actions of one execution that a changed execution is looked at for. */
-const RECENT_ACTIONS = 20;
 
 /** The executions that match, newest first, then each as it changes. */
 export async function* viewExecutions(
@@ -35,18 +35,20 @@ export async function* viewExecutions(
 ): AsyncGenerator<ViewUpdate<Execution>> {
   const query = executionQuery(caller, request);
   const feed = hub.open(caller.tenantId, signal);
-  const shown = new Set<string>();
+  const shown = new Shown<Execution>(
+    (execution) => matches(execution, query),
+    ({ state }) => isTerminal(state),
+  );
   try {
     for await (const page of pages((at) => store.listExecutions({ ...query, ...at }))) {
       const items = page.map((stored) => summaryOf(toExecution(decodeFold(stored))));
-      for (const { id } of items) shown.add(id);
-      if (items.length > 0) yield { items, synced: false, removedIds: [] };
+      if (items.length > 0) yield shown.page(items);
     }
     yield { items: [], synced: true, removedIds: [] };
-    for (let ids = await feed.next(); ids !== undefined; ids = await feed.next()) {
-      const changed = await Promise.all(ids.map((id) => getExecution(caller, id)));
-      const update = partition(changed.map(summaryOf), (execution) => matches(execution, query), shown);
-      if (update.items.length + update.removedIds.length > 0) yield update;
+    for (let changes = await feed.next(); changes !== undefined; changes = await feed.next()) {
+      const changed = await Promise.all(changes.map(({ executionId }) => getExecution(caller, executionId)));
+      const update = shown.update(changed.map(summaryOf));
+      if (update !== undefined) yield update;
     }
   } finally {
     feed.end();
@@ -62,80 +64,60 @@ export async function* viewActions(
 ): AsyncGenerator<ViewUpdate<ActionRequest>> {
   const query = actionQuery(caller, request);
   const feed = hub.open(caller.tenantId, signal, true);
-  const shown = new Set<string>();
-  const seen = new Map<string, Seen>();
+  const shown = new Shown<ActionRequest>(
+    (action) => wanted(action, query),
+    ({ state }) => state !== ActionState.PENDING,
+  );
+  const known = new KnownActions(store, query);
   try {
     for await (const page of pages((at) => store.listActions({ ...query, ...at }))) {
       const items = page.map((bytes) => fromBinary(ActionRequestSchema, bytes));
-      for (const { id, state, executionId } of items) {
-        shown.add(id);
-        seen.set(id, { state, executionId });
-      }
-      if (items.length > 0) yield { items, synced: false, removedIds: [] };
+      known.add(items);
+      if (items.length > 0) yield shown.page(items);
     }
     yield { items: [], synced: true, removedIds: [] };
-    for (let ids = await feed.next(); ids !== undefined; ids = await feed.next()) {
-      const update = partition(await changedActions(store, query, ids, seen), (action) => wanted(action, query), shown);
-      if (update.items.length + update.removedIds.length > 0) yield update;
+    for (let changes = await feed.next(); changes !== undefined; changes = await feed.next()) {
+      const update = shown.update(await known.changed(changes));
+      if (update !== undefined) yield update;
     }
   } finally {
     feed.end();
   }
 }
 
-/** What a view last knew of an action. */
-interface Seen {
-  readonly state: ActionState;
-  readonly executionId: string;
-}
+/** What a view shows that can still leave its filter. */
+class Shown<T extends { readonly id: string }> {
+  readonly #ids = new Set<string>();
+  readonly #matches: (item: T) => boolean;
+  readonly #isFinal: (item: T) => boolean;
 
-/** The actions of the executions that changed, in a state that was not seen before. */
-async function changedActions(
-  store: Store,
-  query: Omit<ActionQuery, keyof PageQuery>,
-  executionIds: readonly string[],
-  seen: Map<string, Seen>,
-): Promise<ActionRequest[]> {
-  const watched = executionIds.filter((id) => query.executionId === undefined || query.executionId === id);
-  const changed: ActionRequest[] = [];
-  for (const executionId of watched) {
-    const { states: _, ...all } = query;
-    const page = await store.listActions({ ...all, executionId, pageSize: RECENT_ACTIONS, pageToken: "" });
-    const recent = page.items.map((bytes) => fromBinary(ActionRequestSchema, bytes));
-    const older = await pendingActions(store, query.tenantId, executionId, seen, new Set(recent.map(({ id }) => id)));
-    const actions = [...recent, ...older];
-    changed.push(...actions.filter(({ id, state }) => seen.get(id)?.state !== state));
-    for (const { id, state } of actions) seen.set(id, { state, executionId });
+  /** An item of which `isFinal` holds does not change again. */
+  constructor(matches: (item: T) => boolean, isFinal: (item: T) => boolean) {
+    this.#matches = matches;
+    this.#isFinal = isFinal;
   }
-  return changed;
-}
 
-/** The actions of an execution that were last seen PENDING, the only state that is left again, without those `known`. */
-async function pendingActions(
-  store: Store,
-  tenantId: string,
-  executionId: string,
-  seen: ReadonlyMap<string, Seen>,
-  known: ReadonlySet<string>,
-): Promise<ActionRequest[]> {
-  const pending: string[] = [];
-  for (const [id, last] of seen) {
-    if (last.state === ActionState.PENDING && last.executionId === executionId && !known.has(id)) pending.push(id);
+  /** A page of what matches at first. */
+  page(items: T[]): ViewUpdate<T> {
+    this.#show(items);
+    return { items, synced: false, removedIds: [] };
   }
-  const stored = await Promise.all(pending.map((id) => store.getAction({ tenantId, executionId }, id)));
-  return stored.filter((bytes) => bytes !== undefined).map((bytes) => fromBinary(ActionRequestSchema, bytes));
-}
 
-function partition<T extends { readonly id: string }>(
-  changed: readonly T[],
-  matching: (item: T) => boolean,
-  shown: Set<string>,
-): ViewUpdate<T> {
-  const items = changed.filter(matching);
-  const removedIds = changed.filter((item) => !matching(item) && shown.has(item.id)).map(({ id }) => id);
-  for (const { id } of items) shown.add(id);
-  for (const id of removedIds) shown.delete(id);
-  return { items, synced: true, removedIds };
+  /** What changed of what matches or did; undefined where nothing of it does. */
+  update(changed: readonly T[]): ViewUpdate<T> | undefined {
+    const items = changed.filter(this.#matches);
+    const others = changed.filter((item) => !this.#matches(item));
+    const removedIds = others.filter(({ id }) => this.#ids.delete(id)).map(({ id }) => id);
+    this.#show(items);
+    return items.length + removedIds.length === 0 ? undefined : { items, synced: true, removedIds };
+  }
+
+  #show(items: readonly T[]): void {
+    for (const item of items) {
+      if (this.#isFinal(item)) this.#ids.delete(item.id);
+      else this.#ids.add(item.id);
+    }
+  }
 }
 
 async function* pages<T>(list: (page: PageQuery) => Promise<Page<T>>): AsyncGenerator<readonly T[]> {

@@ -322,6 +322,27 @@ describe("actions", () => {
     await views.return?.();
   });
 
+  test("WatchActions of answered actions shows each once", async () => {
+    const requests = Array.from({ length: 4 }, (_, index): ActionInit => ({ ...approval, key: `k${index}` }));
+    const kit = await openKit({ providers: [asking(...requests).asks] });
+    const { id } = await kit.start();
+    await kit.action(id);
+    const abort = new AbortController();
+    const request = create(WatchActionsRequestSchema, { states: [ActionState.RESPONDED] });
+    const views = kit.runtime.watchActions(CALLER, request, abort.signal)[Symbol.asyncIterator]();
+    expect((await views.next()).value).toMatchObject({ actions: [], synced: true });
+    for (let skip = 0; skip < 4; skip++) {
+      const action = await kit.action(id, skip);
+      const shown = views.next();
+      await kit.respond(action, { approved: true });
+      await settle();
+      await kit.fake.advance(250);
+      expect((await shown).value).toMatchObject({ actions: [{ id: action.id }], removedIds: [] });
+    }
+    abort.abort();
+    await views.return?.();
+  });
+
   describe("an outcome that asks for input", () => {
     const guessing = () =>
       provider(async (context) => {
