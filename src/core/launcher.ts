@@ -10,7 +10,8 @@ import type { Ids } from "./ids.js";
 import { isTerminal } from "./lifecycle.js";
 import type { LiveExecution } from "./live-execution.js";
 import type { HistoryItem, Log, Provider } from "./provider.js";
-import { Runner, type RunnerEnd, type RunnerOptions } from "./runner.js";
+import { Runner, type RunnerEnd } from "./runner.js";
+import type { RunnerOptions } from "./runner-options.js";
 import type { Store } from "./store.js";
 
 /** What launching works with. */

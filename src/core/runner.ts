@@ -1,60 +1,23 @@
-import { create } from "@bufbuild/protobuf";
 import { ErrorReason, FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
-import { ExecutionErrorSchema, ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { InputMode } from "../../gen/ts/harnessruntime/v1/input_pb.js";
-import { ActionDesk, inputAction, stamp } from "./action-desk.js";
-import { type Bounded, bounded, promised } from "./bounded.js";
-import { exhaustedBudget } from "./budget.js";
+import { inputAction, stamp } from "./action-desk.js";
+import { type AttemptOptions, enter, enterNext, isDone } from "./attempts.js";
 import { supports } from "./capability.js";
-import { cleanUp } from "./clean-up.js";
-import type { Clock } from "./clock.js";
 import { decideNextTurn, nextTurnInput } from "./decide-input.js";
-import {
-  type Cleanup,
-  decideAwaitInput,
-  decideEnd,
-  decideResumed,
-  decideStarted,
-  decideStarting,
-  decideSuccess,
-  type Failure,
-} from "./decide-run.js";
+import { decideAwaitInput, decideEnd, decideSuccess, type Failure } from "./decide-run.js";
 import { nothing } from "./decision.js";
 import { isHarnessError } from "./errors.js";
-import { type Fold, isCancelling, openAction } from "./fold.js";
+import { isCancelling, openAction } from "./fold.js";
 import { type Halt, HaltSwitch, haltError } from "./halt.js";
-import type { Ids } from "./ids.js";
 import { isTerminal } from "./lifecycle.js";
-import { type TurnEnd, thrown, violation } from "./outcome.js";
+import { type TurnEnd, violation } from "./outcome.js";
 import { decideAsOwner } from "./owner.js";
-import type { HistoryItem, Log, Provider, ResumeInfo } from "./provider.js";
-import { type CallEnd, callProvider } from "./provider-call.js";
-import { resumeInfo, turnInput } from "./resume-info.js";
-import type { ExecutionKey, Store } from "./store.js";
-import { Turn } from "./turn.js";
-import { TurnAbortedError } from "./turn-aborted.js";
-import { recollect, TextCollector } from "./turn-text.js";
-import type { Decide, Writer } from "./writer.js";
+import { ProviderWork } from "./provider-work.js";
+import type { RunnerOptions } from "./runner-options.js";
+import type { Decide } from "./writer.js";
 
-const START_TIMEOUT_MS = 60_000;
 /** An execution whose provider is lost more often than this fails: it may be what kills it. */
 const MOST_LOSSES = 5;
-/** What a runner works on. */
-export interface RunnerOptions {
-  readonly key: ExecutionKey;
-  readonly writer: Writer;
-  readonly provider: Provider;
-  readonly fence: number;
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly node: string;
-  readonly log: Log;
-  readonly history: () => Promise<readonly HistoryItem[]>;
-  readonly scratchDir: () => Promise<string>;
-  /** `fresh` runs attempt 1; `resume` begins the next attempt; `reattach` goes on with one that never stopped. */
-  readonly entry: "fresh" | "resume" | "reattach";
-}
 
 /** How a runner stopped: the execution is terminal, was given up to another owner, or the runtime failed to run it. */
 export type RunnerEnd = "over" | "let go" | "broken";
@@ -68,24 +31,23 @@ export class Runner {
   readonly #options: RunnerOptions;
   readonly #switch = new HaltSwitch();
   readonly #ended = Promise.withResolvers<RunnerEnd>();
-  #turn: Turn | undefined;
-  #desk: ActionDesk | undefined;
-  /** Resolved when the current turn must give way to a replacing input. */
-  #replaced = Promise.withResolvers<void>();
+  readonly #work: ProviderWork;
+  readonly #attempts: AttemptOptions;
   /** Called at each commit that changed more than the head. */
   #onChange: (() => void) | undefined;
-  #running: Promise<unknown> = Promise.resolve();
-  /** For the first turn that the provider is called for in a resumed attempt. */
-  #resume: ResumeInfo | undefined;
-  #entered = false;
-  #reattached: boolean;
   /** How often the provider was lost. */
   #losses = 0;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
-    this.#reattached = options.entry === "reattach";
-    this.#entered = this.#reattached;
+    const shared = {
+      ...options,
+      halt: this.#switch,
+      decide: <T>(decide: Decide<T>): Promise<T> => this.#decide(decide),
+      fail: (failure: Failure): void => this.fail(failure),
+    };
+    this.#work = new ProviderWork(shared);
+    this.#attempts = { ...shared, work: this.#work, follow: () => this.follow() };
     void this.#live();
   }
 
@@ -98,9 +60,7 @@ export class Runner {
   follow(): void {
     const { committed } = this.#options.writer;
     if (isCancelling(committed)) this.#stop({ kind: "cancel" });
-    this.#desk?.follow();
-    this.#turn?.follow();
-    if (nextTurnInput(committed)?.mode === InputMode.REPLACE) this.#replaced.resolve();
+    this.#work.follow();
     this.#onChange?.();
   }
 
@@ -117,7 +77,7 @@ export class Runner {
 
   #stop(halt: Halt): void {
     if (!this.#switch.stop(halt)) return;
-    this.#turn?.abort(haltError(halt));
+    this.#work.abort(haltError(halt));
     this.#onChange?.();
   }
 
@@ -133,10 +93,10 @@ export class Runner {
       end = this.#broke(error);
       this.#stop({ kind: "abandon", why: isHarnessError(error, ErrorReason.FENCED) ? "fenced" : "failed" });
       await this.#safely("the provider's work was not ended", () =>
-        this.#cleanUp("the runtime let go of the execution"),
+        this.#work.cleanUp("the runtime let go of the execution"),
       );
     }
-    await this.#safely("the provider did not dispose of an execution", () => this.#dispose());
+    await this.#safely("the provider did not dispose of an execution", () => this.#work.dispose());
     this.#ended.resolve(end);
   }
 
@@ -151,8 +111,8 @@ export class Runner {
   }
 
   async #run(): Promise<RunnerEnd> {
-    await this.#enter();
-    while (!this.#isDone() && (await this.#runTurn()));
+    await enter(this.#attempts);
+    while (!isDone(this.#attempts) && (await this.#runTurn()));
     if (!isTerminal(this.#options.writer.head.execution.state)) await this.#end();
     return this.#switch.isAbandoned ? "let go" : "over";
   }
@@ -168,138 +128,14 @@ export class Runner {
     return this.#switch.isAbandoned ? "let go" : "broken";
   }
 
-  /** Whether it is on its way to an end, or there. */
-  #isDone(): boolean {
-    return this.#halt !== undefined || isTerminal(this.#options.writer.head.execution.state);
-  }
-
-  /** From QUEUED to RUNNING, or into the next attempt. */
-  async #enter(): Promise<void> {
-    const { writer, node, clock, entry, store, key } = this.#options;
-    const before = writer.committed;
-    const rows = entry === "fresh" ? undefined : await store.getSideRows(key);
-    this.#desk = new ActionDesk({ ...this.#options, manifest: this.#options.provider.manifest }, rows);
-    if (entry === "fresh") {
-      await this.#decide((fold) => {
-        return fold.execution.state === ExecutionState.QUEUED
-          ? decideStarting(fold, node, clock.now())
-          : nothing(fold, undefined);
-      });
-    } else if (entry === "resume") {
-      await this.#beginAttempt({
-        reason: FailureReason.RUNTIME_RESTARTED,
-        message: "the runtime that ran the last attempt is gone",
-      });
-    }
-    this.follow();
-    // Whoever goes on with a running attempt must be told to stop: only then is there nothing to enter.
-    if (this.#isDone() && !this.#reattached) return;
-    const attempt = before.execution.attempt + (entry === "resume" ? 1 : 0);
-    if (rows !== undefined) this.#resume = resumeInfo(attempt, before, rows, this.#desk.answers);
-    await this.#makeTurn(rows !== undefined);
-    if (entry !== "reattach") await this.#start();
-    await this.#started();
-  }
-
-  async #beginAttempt(previousFailure: Failure): Promise<void> {
-    const { node, clock } = this.#options;
-    const failure = create(ExecutionErrorSchema, previousFailure);
-    await this.#decide((fold) => this.#unlessOver(fold, () => decideResumed(fold, node, failure, clock.now())));
-  }
-
-  /** The attempt's provider is lost: goes on with the next one, which knows what is stored. */
-  async #nextAttempt(lost: Failure): Promise<boolean> {
-    const { writer, store, key, provider } = this.#options;
-    this.#losses++;
-    this.#turn?.abort(new TurnAbortedError("failed", lost.message));
-    this.#turn?.end();
-    // What the lost attempt still had under way is stored before it is read.
-    await this.#decide((fold) => nothing(fold, undefined));
-    const rows = await store.getSideRows(key);
-    const before = writer.committed;
-    this.#desk = new ActionDesk({ ...this.#options, manifest: provider.manifest }, rows);
-    await this.#beginAttempt(lost);
-    this.follow();
-    if (this.#isDone()) return false;
-    this.#reattached = false;
-    this.#resume = resumeInfo(before.execution.attempt + 1, before, rows, this.#desk.answers);
-    await this.#makeTurn(true);
-    await this.#start();
-    await this.#started();
-    return this.#halt === undefined;
-  }
-
-  #unlessOver(fold: Fold, decide: () => ReturnType<typeof decideStarted>): ReturnType<typeof decideStarted> {
-    return isCancelling(fold) || isTerminal(fold.execution.state) ? nothing(fold, undefined) : decide();
-  }
-
-  /** The provider's own start, in STARTING. */
-  async #start(): Promise<void> {
-    const { provider, clock } = this.#options;
-    const { start, startTimeoutMs = START_TIMEOUT_MS } = provider;
-    const turn = this.#turn;
-    if (start === undefined || turn === undefined) return;
-    this.#entered = true;
-    this.#running = promised(() => start.call(provider, turn));
-    const started = await Promise.race([bounded(clock, startTimeoutMs, this.#running), this.#switch.halted]);
-    if (started !== undefined) this.#checkStart(started, startTimeoutMs);
-  }
-
-  /** Enters RUNNING, the first time. */
-  async #started(): Promise<void> {
-    const { clock, node } = this.#options;
-    if (this.#halt !== undefined) return;
-    await this.#decide((fold) => {
-      return fold.execution.state === ExecutionState.STARTING
-        ? decideStarted(fold, node, clock.now())
-        : nothing(fold, undefined);
-    });
-  }
-
-  #checkStart(started: Bounded<unknown>, limitMs: number): void {
-    if (started.kind === "threw") this.fail(thrown(started.error));
-    if (started.kind === "late") {
-      this.fail({
-        reason: FailureReason.PROVIDER_START_TIMEOUT,
-        message: `the provider did not start within ${limitMs} ms`,
-      });
-    }
-  }
-
-  /** Makes the context of the turn that the fold is in; with `again` it ran before, and its text is collected from the log. */
-  async #makeTurn(again: boolean): Promise<void> {
-    const { writer, store, key, provider } = this.#options;
-    await this.#decide((fold) => nothing(fold, undefined)); // What is decided is stored: so is the turn's input.
-    const { inner } = writer.head;
-    const text = again ? await recollect(store, key, inner.turnStart) : new TextCollector();
-    this.#replaced = Promise.withResolvers();
-    this.#turn = new Turn({
-      ...this.#options,
-      manifest: provider.manifest,
-      desk: this.#desk as ActionDesk,
-      input: await turnInput(store, key, writer.head),
-      resume: this.#resume,
-      reattached: this.#reattached && this.#resume !== undefined,
-      text,
-      onViolation: (message) => this.fail(violation(message)),
-      onEmitted: (fold) => this.#checkBudget(fold),
-    });
-    if (this.#halt !== undefined) this.#turn.abort(haltError(this.#halt));
-  }
-
-  #checkBudget(fold: Fold): void {
-    if (this.#options.provider.enforcesBudgets) return;
-    const exhausted = exhaustedBudget(fold.execution);
-    if (exhausted !== undefined) this.fail({ reason: FailureReason.BUDGET_EXHAUSTED, message: exhausted });
-  }
-
   /** Runs one turn; returns whether another follows. */
   async #runTurn(): Promise<boolean> {
     const { writer } = this.#options;
     if (writer.head.inner.answerBeginsTurn) return await this.#awaitAnswer();
     if (nextTurnInput(writer.head)?.mode === InputMode.REPLACE) return await this.#nextTurn();
-    if (this.#turn?.turn !== writer.head.execution.turn) return await this.#remakeTurn();
-    const called = await this.#callProvider(this.#turn);
+    const { turn } = this.#work;
+    if (turn?.turn !== writer.head.execution.turn) return await this.#remakeTurn();
+    const called = await this.#work.call(turn);
     if (this.#halt !== undefined) return false;
     switch (called.kind) {
       case "ended":
@@ -322,7 +158,7 @@ export class Runner {
       this.fail(end.failure);
       return false;
     }
-    if (this.#desk?.isBusy) {
+    if (this.#work.isAsking) {
       this.fail(violation("the provider returned while an action was open or waiting"));
       return false;
     }
@@ -332,25 +168,18 @@ export class Runner {
   /** Goes on with the next attempt where that can be, else fails. */
   async #lose(failure: Failure): Promise<boolean> {
     const { manifest } = this.#options.provider;
-    if (this.#losses < MOST_LOSSES && supports(manifest, "execution.resume")) return await this.#nextAttempt(failure);
+    if (this.#losses < MOST_LOSSES && supports(manifest, "execution.resume")) {
+      this.#losses++;
+      return await enterNext(this.#attempts, failure);
+    }
     this.fail(failure);
     return false;
   }
 
   /** Makes the context of the turn that was begun by an answer or a revision. */
   async #remakeTurn(): Promise<boolean> {
-    await this.#makeTurn(false);
+    await this.#work.makeTurn(false);
     return true;
-  }
-
-  async #callProvider(turn: Turn): Promise<CallEnd> {
-    const { provider, clock, writer } = this.#options;
-    this.#entered = true;
-    this.#resume = undefined;
-    const call = callProvider(clock, provider, turn, this.#switch.halted, this.#replaced.promise);
-    this.#running = call.running;
-    if (nextTurnInput(writer.committed)?.mode === InputMode.REPLACE) this.#replaced.resolve();
-    return await call.ended;
   }
 
   async #succeed({ success }: Extract<TurnEnd, { kind: "succeeded" }>): Promise<boolean> {
@@ -375,7 +204,7 @@ export class Runner {
       const next = over ? undefined : decideNextTurn(fold, clock.now());
       return next === undefined ? nothing(fold, false) : { ...next, result: true };
     });
-    if (begun) await this.#makeTurn(false);
+    if (begun) await this.#work.makeTurn(false);
     return this.#halt === undefined;
   }
 
@@ -409,37 +238,19 @@ export class Runner {
   async #end(): Promise<void> {
     const { writer, clock } = this.#options;
     if (this.#halt === undefined || this.#halt.kind === "abandon") {
-      await this.#cleanUp("the runtime let go of the execution");
+      await this.#work.cleanUp("the runtime let go of the execution");
       return;
     }
     const failure = this.#halt.kind === "fail" ? this.#halt.failure : undefined;
     const cancel = writer.head.execution.cancel?.reason ?? "";
-    const cleanup = await this.#cleanUp(failure?.message ?? cancel);
+    const cleanup = await this.#work.cleanUp(failure?.message ?? cancel);
     if (this.#switch.isAbandoned) return;
-    const partial = this.#turn?.text.text ?? "";
+    const partial = this.#work.turn?.text.text ?? "";
     await this.#decide((fold) => decideEnd(fold, failure, cleanup, partial, clock.now()));
-  }
-
-  /** Aborts the turn and ends native work; nothing where the provider was never entered. */
-  async #cleanUp(reason: string): Promise<Cleanup> {
-    const { provider, clock } = this.#options;
-    const turn = this.#turn;
-    if (turn === undefined || !this.#entered) return { error: "" };
-    if (this.#halt !== undefined) turn.abort(haltError(this.#halt));
-    turn.end();
-    return await cleanUp(clock, provider, turn, this.#running, reason);
   }
 
   #decide<T>(decide: Decide<T>): Promise<T> {
     const { clock, writer, fence } = this.#options;
     return decideAsOwner(writer, fence, clock, () => this.#switch.isAbandoned, decide);
-  }
-
-  async #dispose(): Promise<void> {
-    const { provider, key } = this.#options;
-    const turn = this.#turn;
-    if (turn === undefined || !this.#entered) return;
-    turn.abort(new TurnAbortedError("over", `execution ${key.executionId} is over`));
-    await provider.dispose?.(turn);
   }
 }
