@@ -8,9 +8,10 @@ const refused = expect.objectContaining({ reason: ErrorReason.VALIDATION_ERROR }
 describe("JSON Schemas", () => {
   test("a pattern takes time linear to the text, and one that cannot is refused", () => {
     const schema = { type: "string", pattern: "^(a+)+$" };
-    const startMs = performance.now();
+    const start = process.cpuUsage();
     expect(() => checkSchema(schema, `${"a".repeat(60_000)}!`, "value")).toThrow(refused);
-    expect(performance.now() - startMs).toBeLessThan(2000);
+    const { user, system } = process.cpuUsage(start);
+    expect(user + system, "microseconds of CPU").toBeLessThan(2_000_000);
     checkSchema(schema, "aaa", "value");
     checkSchema({ pattern: "^\\u00e9\\d{2}$" }, "é12", "value");
     expect(() => compile({ pattern: "^(?=a)" })).toThrow(/pattern .*unsupported/);

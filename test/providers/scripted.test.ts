@@ -289,7 +289,10 @@ test("killed at any event, a resumed attempt emits exactly the rest", async () =
   const answers = { k: { approved: true }, i: { value: "v" } };
   const whole = await attempt(script, { answers, steers: ["s"], clock: hurriedClock() });
   expect(whole.outcome).toEqual({ status: "succeeded" });
-  for (let killAt = 0; killAt < whole.events.length; killAt++) {
+  // Of the flood's deltas, which are alike, every 23rd.
+  const last = whole.events.length - 1;
+  const kills = Array.from(whole.events.keys()).filter((at) => at < 20 || at > last - 5 || at % 23 === 0);
+  for (const killAt of kills) {
     const first = await attempt(script, { answers, steers: ["s"], clock: hurriedClock(), killAt });
     // The steer was stored as consumed before it was handed over, so the resumed attempt is only told of it.
     const consumed = first.events.length >= 6;
