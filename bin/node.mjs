@@ -12,10 +12,14 @@ const FETCHED_ARCHITECTURES = ["x64", "arm64"];
 const ABANDONED_MS = 3_600_000;
 const FORWARDED = /** @type {const} */ (["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR2"]);
 
-/** Whether `version` ("22.13.0") satisfies `engines` in package.json: ^22.13.0 || ^24.0.0 || >=26.0.0. @param {string} version */
+/**
+ * Whether `version` ("22.15.0") satisfies `engines` in package.json: ^22.15.0 || ^24.0.0 || >=26.0.0. better-sqlite3 ends the
+ * process of a Node before 22.14, which lacks its Node-API; the hooks that read sources in a clone came with 22.15.
+ * @param {string} version
+ */
 export function isSupported(version) {
   const [major = 0, minor = 0] = version.split(".").map(Number);
-  return (major === 22 && minor >= 13) || major === 24 || major >= 26;
+  return (major === 22 && minor >= 15) || major === 24 || major >= 26;
 }
 
 /**
@@ -30,7 +34,7 @@ export function cachedNodeFolder(env, home) {
 
 /** What is said, in one line, where no Node that is new enough can be had. @param {string} version @param {string} why */
 export function tooOld(version, why) {
-  return `harness: needs Node 22.13, 24 or newer and this is ${version}; ${why}. Install Node 24 and run this again.`;
+  return `harness: needs Node 22.15, 24 or newer and this is ${version}; ${why}. Install Node 24 and run this again.`;
 }
 
 /** The path of a Node that runs this package: this one, else the cached one, else one that is fetched now. Throws a one-line Error. */

@@ -21,7 +21,8 @@ describe("which Node runs the package", () => {
     ["18.20.8", false],
     ["20.20.2", false],
     ["22.12.0", false],
-    ["22.13.0", true],
+    ["22.14.0", false],
+    ["22.15.0", true],
     ["22.23.5", true],
     ["23.11.0", false],
     ["24.0.0", true],
@@ -34,7 +35,7 @@ describe("which Node runs the package", () => {
   });
 
   test("the rule is the one that package.json declares", () => {
-    expect(packageFile.engines.node).toBe("^22.13.0 || ^24.0.0 || >=26.0.0");
+    expect(packageFile.engines.node).toBe("^22.15.0 || ^24.0.0 || >=26.0.0");
   });
 
   test("the fetched Node is kept in the user's cache folder", () => {
@@ -50,7 +51,7 @@ describe("what is said where none can be had", () => {
   test("one line says what is needed, why there is none, and what to do", () => {
     const line = tooOld("20.20.2", "none is fetched for darwin arm64");
     expect(line).toBe(
-      "harness: needs Node 22.13, 24 or newer and this is 20.20.2; none is fetched for darwin arm64. Install Node 24 and run this again.",
+      "harness: needs Node 22.15, 24 or newer and this is 20.20.2; none is fetched for darwin arm64. Install Node 24 and run this again.",
     );
   });
 
