@@ -19,7 +19,7 @@ import { TokenView } from "./views/token.js";
 
 /** The whole page. */
 export function App() {
-  useCommands(COMMANDS);
+  useCommands(tokenUsed.value ? [...COMMANDS, FORGET] : COMMANDS);
   if (tokenWanted.value) return <Token />;
   return (
     <>
@@ -89,10 +89,6 @@ const COMMANDS: readonly Command[] = [
   { title: "Go to the runtime", keys: "g r", run: () => goTo({ view: "runtime" }) },
   { title: "Show the keys", keys: "?", run: openKeys },
   { title: "Change the theme: auto, light, dark", run: nextTheme },
-  {
-    title: "Forget the token",
-    run: () => {
-      if (tokenUsed.value) forgetToken();
-    },
-  },
 ];
+
+const FORGET: Command = { title: "Forget the token", run: forgetToken };

@@ -3,7 +3,7 @@ import { createConnectTransport } from "@connectrpc/connect-web";
 import { signal } from "@preact/signals";
 import { Health } from "../../gen/ts/grpc/health/v1/health_pb.js";
 import { createClientFor, type HarnessClient } from "../client/client.js";
-import { toRpcError } from "../client/errors.js";
+import { isRetryable, reasonOf, toRpcError } from "../client/errors.js";
 import { wholeFetch } from "../client/whole-fetch.js";
 
 const TOKEN_KEY = "harness.token";
@@ -23,12 +23,16 @@ export const generation = signal(0);
 /** The address that every call goes to: that of the page, without its last part. */
 export const baseUrl: string = new URL(".", location.href).href.replace(/\/$/, "");
 
+/** Counts the calls that no server answered: health is then asked for at once. */
+export const unanswered = signal(0);
+
 const authorize: Interceptor = (next) => async (request) => {
   if (token.value !== "") request.header.set("Authorization", `Bearer ${token.value}`);
   try {
     return await next(request);
   } catch (error) {
-    if (toRpcError(error).code === Code.Unauthenticated) tokenWanted.value = true;
+    noteRefusal(error);
+    if (request.service.typeName !== Health.typeName && isUnanswered(error)) unanswered.value++;
     throw error;
   }
 };
@@ -61,9 +65,14 @@ export function forgetToken(): void {
   setToken("");
 }
 
-/** Notes that a stream, whose errors no interceptor sees, was refused for want of a token. */
+/** Notes that a call was refused for want of a token. The errors of a stream are seen by no interceptor. */
 export function noteRefusal(error: unknown): void {
   if (toRpcError(error).code === Code.Unauthenticated) tokenWanted.value = true;
+}
+
+/** Whether a call failed with nobody to say why, as without a network or a server. */
+export function isUnanswered(error: unknown): boolean {
+  return isRetryable(error) && reasonOf(error) === undefined;
 }
 
 function setToken(text: string): void {

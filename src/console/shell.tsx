@@ -63,6 +63,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
         </div>
       </nav>
       <main ref={main} id="main" tabIndex={-1} class={`view view-${view}`}>
+        <HealthBanner view={view} />
         {children}
       </main>
     </div>
@@ -110,6 +111,23 @@ function HealthDot() {
       <span class="dot" aria-hidden="true" />
       <span>{words[state]}</span>
     </a>
+  );
+}
+
+/** Says that the server does not answer, or takes no work, where no stream of the view's own says so. */
+function HealthBanner({ view }: { readonly view: Route["view"] }) {
+  const state = serverHealth.value;
+  if (view === "executions" || view === "execution" || view === "inbox") return null;
+  if (state !== "unreachable" && state !== "draining") return null;
+  const text =
+    state === "draining"
+      ? "The server is shutting down and takes no new work."
+      : "The server does not answer. What is shown is from before; it is asked again by itself.";
+  return (
+    <div class="banner attention top" role="status">
+      <Icon name="bang" />
+      <span>{text}</span>
+    </div>
   );
 }
 

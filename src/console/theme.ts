@@ -3,7 +3,7 @@ import { effect, signal } from "@preact/signals";
 /** Light, dark, or as the machine is set. */
 export type Theme = "auto" | "light" | "dark";
 const KEY = "harness.theme";
-const THEMES: readonly Theme[] = ["auto", "light", "dark"];
+export const THEMES: readonly Theme[] = ["auto", "light", "dark"];
 
 export const theme = signal<Theme>(THEMES.find((name) => name === localStorage.getItem(KEY)) ?? "auto");
 

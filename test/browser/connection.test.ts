@@ -127,6 +127,21 @@ describe("a lost connection", () => {
     await tab.context.close();
   }, 40_000);
 
+  test("is said where no stream would tell, and no longer once the server is back", async () => {
+    const { at, tab } = await open();
+    const { page } = tab;
+    await page.goto(`${at.url}/#/runtime`);
+    await page.getByText("harnessruntime.v1.ExecutionService").waitFor();
+    await at.stop();
+    const banner = page.getByRole("status").filter({ hasText: "The server does not answer." });
+    await banner.waitFor();
+    await page.getByRole("link", { name: "Unreachable" }).waitFor();
+    await at.restart();
+    await banner.waitFor({ state: "detached" });
+    await page.getByText("harnessruntime.v1.ExecutionService").waitFor();
+    await tab.context.close();
+  }, 40_000);
+
   test("to a server that drains is taken up again with nothing to see", async () => {
     const { at, tab } = await open();
     const id = await startScript(at, "Drained", [APPROVAL]);

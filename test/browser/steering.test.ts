@@ -105,6 +105,9 @@ describe("a running execution", () => {
     await page.goto(`${site.url}/#/executions/${id}`);
     await page.getByRole("button", { name: /^list_files/ }).click();
     await page.locator(".tool-body").getByText('"b.log"').waitFor();
+    await page.getByRole("button", { name: "Copy the output" }).click();
+    await page.getByText("Copied the output").waitFor();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe('[\n  "a.log",\n  "b.log"\n]');
     await page.getByRole("spinbutton", { name: "Go to an event by its sequence" }).fill("4");
     await page.keyboard.press("Enter");
     await page.getByRole("link", { name: "Event 4" }).click();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { oneLine } from "../../src/console/words/json.js";
-import { ago, bytes, span } from "../../src/console/words/quantity.js";
+import { ago, bytes, span, spanSoFar } from "../../src/console/words/quantity.js";
 
 describe("quantities", () => {
   test.each([
@@ -15,6 +15,14 @@ describe("quantities", () => {
   ])("%d ms are %s", (ms, text) => expect(span(ms)).toBe(text));
 
   test.each([
+    [0, "0 s"],
+    [999, "0 s"],
+    [59_999, "59 s"],
+    [60_000, "1 min 0 s"],
+    [3_599_999, "59 min 59 s"],
+  ])("%d ms so far are %s", (ms, text) => expect(spanSoFar(ms)).toBe(text));
+
+  test.each([
     [0, "now"],
     [5_000, "5 s ago"],
     [-120_000, "in 2 min"],
@@ -24,7 +32,7 @@ describe("quantities", () => {
   test.each([
     [0, "0 B"],
     [1_023, "1023 B"],
-    [262_144, "256.0 KiB"],
+    [262_144, "256 KiB"],
     [1_572_864, "1.5 MiB"],
   ])("%d bytes are %s", (size, text) => expect(bytes(size)).toBe(text));
 });

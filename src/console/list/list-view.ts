@@ -11,6 +11,8 @@ export interface RowRange {
 export interface ListHandle {
   /** Whether the list stays at its end while it grows. */
   readonly pinned: ReadonlySignal<boolean>;
+  /** Whether there is more below what is in view. */
+  readonly away: ReadonlySignal<boolean>;
   toEnd(): void;
   /** Brings a row into view; with `focus` it also gets the focus. */
   show(index: number, options?: { readonly focus?: boolean; readonly align?: "nearest" | "start" }): void;
@@ -47,6 +49,7 @@ export function createListView({
 }): ListView {
   const heights = createHeights(guess);
   const pinned = signal(follow);
+  const away = signal(false);
   let scroller: HTMLElement | undefined;
   let nearEnd = (): void => undefined;
   let lastTop = 0;
@@ -61,6 +64,7 @@ export function createListView({
     if (target.corrections > 0) scrollToTarget(scroller);
     else if (pinned.peek()) scroller.scrollTop = scroller.scrollHeight;
     lastTop = scroller.scrollTop;
+    away.value = !isAtEnd(scroller);
     const top = lastTop - rowsTop();
     const bottom = top + scroller.clientHeight;
     showRange(heights.indexAt(Math.max(0, top - OVERSCAN)), heights.indexAt(bottom + OVERSCAN) + 1);
@@ -99,8 +103,8 @@ export function createListView({
 
   const onScroll = (): void => {
     if (scroller === undefined) return;
-    const { scrollTop, clientHeight, scrollHeight } = scroller;
-    if (scrollTop + clientHeight >= scrollHeight - END) pinned.value = follow;
+    const { scrollTop } = scroller;
+    if (isAtEnd(scroller)) pinned.value = follow;
     // Growing is no scrolling: only upwards somebody leaves the end.
     else if (scrollTop < lastTop - 1) pinned.value = false;
     sync();
@@ -137,6 +141,7 @@ export function createListView({
   return {
     handle: {
       pinned,
+      away,
       toEnd() {
         release();
         pinned.value = follow;
@@ -176,4 +181,8 @@ export function createListView({
       return () => observer.unobserve(item);
     },
   };
+}
+
+function isAtEnd({ scrollTop, clientHeight, scrollHeight }: HTMLElement): boolean {
+  return scrollTop + clientHeight >= scrollHeight - END;
 }

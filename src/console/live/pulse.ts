@@ -16,13 +16,15 @@ export async function pause(delayMs: number, signal: AbortSignal): Promise<void>
   signal.throwIfAborted();
 }
 
-/** Calls `run` at once and then every `intervalMs` while the page is visible, one call at a time. Failures are left to `run`. */
-export async function whileVisible(intervalMs: number, run: () => Promise<void>, signal: AbortSignal): Promise<void> {
+/**
+ * Calls `run` at once, and again after as many milliseconds as it resolved with,
+ * while the page is visible; one call at a time. Failures are left to `run`.
+ */
+export async function whileVisible(run: () => Promise<number>, signal: AbortSignal): Promise<void> {
   try {
     for (;;) {
       await untilVisible(signal);
-      await run();
-      await pause(intervalMs, signal);
+      await pause(await run(), signal);
     }
   } catch (error) {
     if (!signal.aborted) throw error;

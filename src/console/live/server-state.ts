@@ -4,7 +4,7 @@ import { HealthCheckResponse_ServingStatus as ServingStatus } from "../../../gen
 import type { Provider } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
 import type { DescribeRuntimeResponse } from "../../../gen/ts/harnessruntime/v1/runtime_service_pb.js";
 import { toRpcError } from "../../client/errors.js";
-import { client, health } from "../session.js";
+import { client, health, unanswered } from "../session.js";
 import { whileVisible } from "./pulse.js";
 
 /** Whether the server answers, and takes work. */
@@ -26,15 +26,22 @@ export const providers: ReadonlySignal<readonly Provider[] | undefined> = provid
 export const description: ReadonlySignal<DescribeRuntimeResponse | undefined> = descriptionSignal;
 
 const HEALTH_MS = 10_000;
+/** A server that does not answer is asked more often. */
+const UNREACHABLE_MS = 1_500;
 const PENDING_MS = 4_000;
 const PROVIDERS_MS = 10_000;
 const MOST_PENDING = 99;
 
 /** Keeps what every view needs to know: by short calls now and then, so that the one stream is the view's own. */
 export function watchServer(signal: AbortSignal): void {
-  void whileVisible(HEALTH_MS, readHealth, signal);
-  void whileVisible(PENDING_MS, readPending, signal);
-  void whileVisible(PROVIDERS_MS, readProviders, signal);
+  void whileVisible(readHealth, signal);
+  void whileVisible(async () => await readPending().then(() => PENDING_MS), signal);
+  void whileVisible(async () => await readProviders().then(() => PROVIDERS_MS), signal);
+  const first = unanswered.peek();
+  const forget = unanswered.subscribe((count) => {
+    if (count > first && healthSignal.peek() !== "unreachable") void readHealth();
+  });
+  signal.addEventListener("abort", forget, { once: true });
 }
 
 /** Shows a number of pending actions that a view knows better. */
@@ -71,11 +78,13 @@ export async function readPending(): Promise<void> {
   }
 }
 
-async function readHealth(): Promise<void> {
+/** Returns after how many milliseconds to ask again. */
+async function readHealth(): Promise<number> {
   try {
     const { status } = await health.check({}, { timeoutMs: 5_000 });
     healthSignal.value = status === ServingStatus.SERVING ? "serving" : "draining";
   } catch (error) {
     healthSignal.value = toRpcError(error).code === Code.Unauthenticated ? "serving" : "unreachable";
   }
+  return healthSignal.peek() === "unreachable" ? UNREACHABLE_MS : HEALTH_MS;
 }

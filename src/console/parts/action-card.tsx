@@ -2,19 +2,15 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { fromJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { useMemo, useState } from "preact/hooks";
-import {
-  ActionKind,
-  type ActionOption,
-  ActionOptionKind,
-  type ActionRequest,
-} from "../../../gen/ts/harnessruntime/v1/action_pb.js";
+import { ActionKind, type ActionRequest } from "../../../gen/ts/harnessruntime/v1/action_pb.js";
 import { parseField } from "../forms/field.js";
 import { isReadable } from "../forms/labelled.js";
 import { type Flaw, findFlaws, initialValue } from "../forms/value.js";
 import { ValueForm } from "../forms/value-form.js";
 import { executionHref } from "../route.js";
 import { shortJson } from "../words/json.js";
-import { approve, deny, type OnAnswered, sendAnswer } from "./answers.js";
+import { type OnAnswered, sendAnswer } from "./answers.js";
+import { ApprovalAnswers } from "./approval-answers.js";
 import { Icon } from "./icon.js";
 import { JsonView } from "./json-view.js";
 import { Ago } from "./times.js";
@@ -91,56 +87,6 @@ function isShort(value: JsonValue | undefined): boolean {
   return typeof value !== "object"
     ? String(value).length < 400 && !String(value).includes("\n")
     : JSON.stringify(value).length < 80;
-}
-
-function ApprovalAnswers({
-  action,
-  onAnswered,
-  current,
-}: Required<Pick<ActionCardProps, "action" | "onAnswered" | "current">>) {
-  const [busy, setBusy] = useState(false);
-  const run = (answer: () => Promise<unknown>) => (): void => {
-    setBusy(true);
-    void answer().finally(() => setBusy(false));
-  };
-  const keys = (key: string) => (current ? <kbd>{key}</kbd> : null);
-  if (action.options.length > 0) {
-    return (
-      <div class="buttons">
-        {action.options.map((option) => (
-          <button
-            type="button"
-            key={option.id}
-            class={optionClass(option)}
-            disabled={busy}
-            onClick={run(() => sendAnswer(action, { optionId: option.id }, onAnswered))}
-          >
-            <span dir="auto">{option.label || option.id}</span>
-            {option === firstOf(action, ActionOptionKind.ALLOW_ONCE) ? keys("a") : null}
-            {option === firstOf(action, ActionOptionKind.REJECT_ONCE) ? keys("d") : null}
-          </button>
-        ))}
-      </div>
-    );
-  }
-  return (
-    <div class="buttons">
-      <button type="button" class="primary" disabled={busy} onClick={run(() => approve(action, onAnswered))}>
-        Approve{keys("a")}
-      </button>
-      <button type="button" disabled={busy} onClick={run(() => deny(action, onAnswered))}>
-        Deny{keys("d")}
-      </button>
-    </div>
-  );
-}
-
-function firstOf({ options }: ActionRequest, kind: ActionOptionKind): ActionOption | undefined {
-  return options.find((option) => option.kind === kind);
-}
-
-function optionClass({ kind }: ActionOption): string {
-  return kind === ActionOptionKind.ALLOW_ONCE ? "primary" : "";
 }
 
 function InputAnswer({ action, onAnswered }: Pick<ActionCardProps, "action" | "onAnswered">) {

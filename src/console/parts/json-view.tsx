@@ -1,5 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { prettyJson } from "../words/json.js";
+import { jsonText } from "../words/json.js";
+import { count } from "../words/quantity.js";
 
 /** So much of a JSON text is shown; the rest can be copied. */
 const SHOWN = 32_768;
@@ -12,13 +13,13 @@ export function JsonText({ text }: { readonly text: string }) {
   return (
     <pre class="json" dir="ltr">
       {paint(shown)}
-      {rest > 0 ? <span class="more">{`\n… ${rest.toLocaleString("en")} more characters`}</span> : null}
+      {rest > 0 ? <span class="more">{`\n… ${count(rest)} more characters: copy it to have them all`}</span> : null}
     </pre>
   );
 }
 
 export function JsonView({ value }: { readonly value: JsonValue | undefined }) {
-  return <JsonText text={typeof value === "string" ? value : prettyJson(value)} />;
+  return <JsonText text={jsonText(value)} />;
 }
 
 function paint(text: string) {

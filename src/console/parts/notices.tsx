@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import { ErrorReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ContiguityError, toRpcError } from "../../client/errors.js";
+import { isUnanswered } from "../session.js";
 import { Icon } from "./icon.js";
 
 interface Notice {
@@ -29,9 +30,10 @@ export function notifyError(error: unknown): void {
 export function errorText(error: unknown): string {
   if (error instanceof ContiguityError) return error.message;
   const { message, reason, violations } = toRpcError(error);
+  if (isUnanswered(error)) return `The server does not answer: ${message || "no word of why"}`;
   const fields = violations.map(({ field, description }) => `${field}: ${description}`).join("; ");
   const name = reason === ErrorReason.UNSPECIFIED ? "" : ` (${ErrorReason[reason]})`;
-  return `${fields === "" ? message || "no answer" : fields}${name}`;
+  return `${fields === "" ? message : fields}${name}`;
 }
 
 /** What was just said, read aloud as well. */

@@ -1,5 +1,5 @@
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { ago, span, timestampMs } from "../words/quantity.js";
+import { ago, span, spanSoFar, timestampMs } from "../words/quantity.js";
 import { nowMs } from "./now.js";
 
 /** A time as how long ago it was, with the whole of it on hover. */
@@ -16,6 +16,6 @@ export function Ago({ time }: { readonly time: Timestamp | undefined }) {
 /** How long something took; up to now while it has no end. */
 export function Elapsed({ from, to }: { readonly from: Timestamp | undefined; readonly to: Timestamp | undefined }) {
   if (from === undefined) return null;
-  const endMs = to === undefined ? Math.floor(nowMs.value / 1_000) * 1_000 : timestampMs(to);
-  return <span class="elapsed">{span(Math.max(0, endMs - timestampMs(from)))}</span>;
+  const ms = Math.max(0, (to === undefined ? nowMs.value : timestampMs(to)) - timestampMs(from));
+  return <span class="elapsed">{to === undefined ? spanSoFar(ms) : span(ms)}</span>;
 }

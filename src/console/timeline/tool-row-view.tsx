@@ -1,8 +1,9 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { useId } from "preact/hooks";
+import { CopyButton } from "../parts/copy-button.js";
 import { Icon, type IconName } from "../parts/icon.js";
 import { JsonView } from "../parts/json-view.js";
-import { shortJson } from "../words/json.js";
+import { jsonText, shortJson } from "../words/json.js";
 import { readRow, type ToolRow } from "./row.js";
 
 const FIGURES: Readonly<Record<ToolRow["state"], IconName | undefined>> = {
@@ -62,7 +63,10 @@ export function ToolRowView({ row }: { readonly row: ToolRow }) {
 function Part({ name, value }: { readonly name: string; readonly value: JsonValue | undefined }) {
   return (
     <div class="part">
-      <h3>{name}</h3>
+      <header>
+        <h3>{name}</h3>
+        {value === undefined ? null : <CopyButton what={`the ${name.toLowerCase()}`} text={() => jsonText(value)} />}
+      </header>
       {value === undefined ? <p class="hint">None</p> : <JsonView value={value} />}
     </div>
   );

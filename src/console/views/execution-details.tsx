@@ -40,6 +40,7 @@ export function ExecutionDetails({ followed }: { readonly followed: FollowedExec
       <Part name="Execution">
         <Facts execution={execution} />
       </Part>
+      <Labels execution={execution} />
       <StructuredOutput execution={execution} />
       {Object.keys(execution.effectiveConfig ?? {}).length === 0 ? null : (
         <details class="group">
@@ -84,6 +85,27 @@ function Failure({ execution: { error, containment } }: { readonly execution: Ex
   );
 }
 
+function Labels({ execution: { labels } }: { readonly execution: Execution }) {
+  const entries = Object.entries(labels);
+  if (entries.length === 0) return null;
+  return (
+    <Part name="Labels">
+      <ul class="labels">
+        {entries.map(([name, value]) => (
+          <li key={name} dir="auto">
+            <a
+              class="label-chip"
+              href={hrefOf({ view: "executions", filter: { ...NO_FILTER, labels: `${name}=${value}` } })}
+            >
+              {value === "" ? name : `${name}=${value}`}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </Part>
+  );
+}
+
 function StructuredOutput({ execution }: { readonly execution: Execution }) {
   const output = jsonOf(execution.structuredOutput);
   return output === undefined ? null : (
@@ -120,7 +142,7 @@ function UsagePart({ usage }: { readonly usage: Usage | undefined }) {
 }
 
 function Facts({ execution }: { readonly execution: Execution }) {
-  const { conversationId, parentExecutionId, labels, userId, deadlineTime, cancel } = execution;
+  const { conversationId, parentExecutionId, userId, deadlineTime, cancel } = execution;
   const conversation = hrefOf({ view: "executions", filter: { ...NO_FILTER, conversationId } });
   return (
     <dl class="facts">
@@ -131,15 +153,24 @@ function Facts({ execution }: { readonly execution: Execution }) {
         <Ago time={execution.createTime} />
         {userId === "" ? "" : ` by ${userId}`}
       </Fact>
-      <Fact name="Attempt, turn">
-        {execution.attempt}, {execution.turn}
+      <Fact name="Turn">{execution.turn}</Fact>
+      {execution.attempt > 1 ? <Fact name="Attempt">{execution.attempt}</Fact> : null}
+      <Fact name="Id">
+        <span class="id">
+          <code title={execution.id}>{execution.id}</code>
+          <CopyButton what="the id" text={() => execution.id} />
+        </span>
       </Fact>
       <Fact name="Conversation">
-        <a href={conversation}>{conversationId}</a>
+        <a class="id" href={conversation} title={conversationId}>
+          <code>{conversationId}</code>
+        </a>
       </Fact>
       {parentExecutionId === "" ? null : (
         <Fact name="Parent">
-          <a href={executionHref(parentExecutionId)}>{parentExecutionId}</a>
+          <a class="id" href={executionHref(parentExecutionId)} title={parentExecutionId}>
+            <code>{parentExecutionId}</code>
+          </a>
         </Fact>
       )}
       {deadlineTime === undefined ? null : (
@@ -153,11 +184,6 @@ function Facts({ execution }: { readonly execution: Execution }) {
           {cancel.reason === "" ? "" : `: ${cancel.reason}`}
         </Fact>
       )}
-      {Object.entries(labels).map(([name, value]) => (
-        <Fact key={name} name={name}>
-          {value}
-        </Fact>
-      ))}
     </dl>
   );
 }

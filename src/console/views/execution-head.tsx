@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { ExecutionState } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { ExecutionService } from "../../../gen/ts/harnessruntime/v1/execution_service_pb.js";
 import { isTerminal } from "../../client/cursor.js";
 import { grpcurl } from "../grpcurl.js";
@@ -30,7 +31,7 @@ export interface ExecutionHeadProps {
 export function ExecutionHead({ followed, tab, onCancel, onShow }: ExecutionHeadProps) {
   const { executionId } = followed;
   const execution = followed.execution.value;
-  const state = followed.state.value || (execution?.state ?? 0);
+  const state = followed.state.value || (execution?.state ?? ExecutionState.UNSPECIFIED);
   return (
     <header class="execution-head">
       <div class="title-line">
@@ -38,7 +39,6 @@ export function ExecutionHead({ followed, tab, onCancel, onShow }: ExecutionHead
           <Icon name="chevron" />
         </a>
         <h1 dir="auto">{oneLine(execution?.input?.text ?? "", 140) || executionId}</h1>
-        <StateBadge state={state} />
         {canCancel(state) ? (
           <button type="button" class="danger-quiet" onClick={onCancel}>
             Cancel
@@ -46,6 +46,7 @@ export function ExecutionHead({ followed, tab, onCancel, onShow }: ExecutionHead
         ) : null}
       </div>
       <div class="meta-line">
+        {state === ExecutionState.UNSPECIFIED ? null : <StateBadge state={state} />}
         {execution === undefined ? null : <span>{execution.providerId}</span>}
         <span class="id">
           <code>{executionId}</code>

@@ -6,7 +6,8 @@ import { isTerminal } from "../../client/cursor.js";
 import { useCommands } from "../commands.js";
 import { type FollowedExecution, followExecution } from "../live/followed-execution.js";
 import { readPending } from "../live/server-state.js";
-import { ActionCard } from "../parts/action-card.js";
+import { ActionBar } from "../parts/action-bar.js";
+import { ActionCard, type ActionCardProps } from "../parts/action-card.js";
 import { approve, deny } from "../parts/answers.js";
 import { LinkBanner } from "../parts/link-state.js";
 import { notify } from "../parts/notices.js";
@@ -37,6 +38,18 @@ export function ExecutionView({ id, tab, sequence }: ExecutionViewProps) {
   const execution = followed.execution.value;
   const { action, onAnswered } = useOpenAction(followed);
   const composer = useRef<HTMLTextAreaElement>(null);
+  const writing = useRef(false);
+  // It is beside the timeline: where something else is shown, that comes first.
+  useEffect(() => {
+    if (tab !== "timeline" || !writing.current) return;
+    writing.current = false;
+    composer.current?.focus();
+  }, [tab]);
+  const write = (): void => {
+    writing.current = tab !== "timeline";
+    if (writing.current) show("timeline");
+    else composer.current?.focus();
+  };
   // The number of actions that wait is known to have changed.
   useEffect(() => void readPending(), [action?.id]);
   const show = (next: ExecutionTab, at = 0): void => goTo({ view: "execution", id, tab: next, sequence: at });
@@ -48,7 +61,7 @@ export function ExecutionView({ id, tab, sequence }: ExecutionViewProps) {
     { title: "Approve the open action", keys: "a", run: answer(approve) },
     { title: "Deny the open action", keys: "d", run: answer(deny) },
     { title: "Cancel this execution", keys: "c", run: () => void cancel(followed, execution) },
-    { title: "Write to this execution", keys: "i", run: () => composer.current?.focus() },
+    { title: "Write to this execution", keys: "i", run: write },
     { title: "Show the timeline", keys: "1", run: () => show("timeline") },
     { title: "Show the events", keys: "2", run: () => show("events") },
     { title: "Show the details", keys: "3", run: () => show("details") },
@@ -63,13 +76,11 @@ export function ExecutionView({ id, tab, sequence }: ExecutionViewProps) {
           {tab === "events" ? <EventsTab followed={followed} sequence={sequence} /> : null}
           {tab === "details" ? <ExecutionDetails followed={followed} /> : null}
           {action === undefined ? null : (
-            <div class="open-action">
-              <ActionCard key={action.id} action={action} onAnswered={onAnswered} current />
-            </div>
+            <OpenAction key={action.id} action={action} onAnswered={onAnswered} whole={tab === "timeline"} />
           )}
-          <Composer followed={followed} area={composer} />
+          {tab === "timeline" ? <Composer followed={followed} area={composer} /> : null}
         </div>
-        {tab === "timeline" ? (
+        {tab === "timeline" && execution !== undefined ? (
           <aside class="execution-side" aria-label="Details">
             <ExecutionDetails followed={followed} />
           </aside>
@@ -77,6 +88,19 @@ export function ExecutionView({ id, tab, sequence }: ExecutionViewProps) {
       </div>
       <StateSpoken followed={followed} />
     </>
+  );
+}
+
+/** The action that waits: all of it beside the timeline, a line beside what is looked at in detail. */
+function OpenAction({
+  whole,
+  ...action
+}: Pick<ActionCardProps, "action" | "onAnswered"> & { readonly whole: boolean }) {
+  if (!whole) return <ActionBar {...action} />;
+  return (
+    <div class="open-action">
+      <ActionCard {...action} current />
+    </div>
   );
 }
 

@@ -18,7 +18,7 @@ import { canCancel, cancelExecution } from "./cancel.js";
 import { FilterBar } from "./filter-bar.js";
 import { useOpen } from "./use-open.js";
 
-const ROW_HEIGHT = 67;
+const ROW_HEIGHT = 57;
 
 /** All executions that match a filter, as they change. */
 export function ExecutionsView({ filter }: { readonly filter: ExecutionFilter }) {
@@ -94,14 +94,14 @@ function ExecutionRow({ execution }: { readonly execution: Execution }) {
         <Outcome execution={execution} />
       </span>
       <span class="facts">
-        <span>{providerId}</span>
         {Object.entries(labels)
           .slice(0, 3)
           .map(([name, value]) => (
-            <span class="label" key={name}>
+            <span class="label-chip" key={name} dir="auto">
               {value === "" ? name : `${name}=${value}`}
             </span>
           ))}
+        <span class="provider">{providerId}</span>
       </span>
       <span class="when">
         <Ago time={createTime} />

@@ -5,6 +5,7 @@ import { CopyButton } from "../parts/copy-button.js";
 import { nowMs } from "../parts/now.js";
 import { useTitle } from "../parts/title.js";
 import { baseUrl, forgetToken, health, tokenUsed } from "../session.js";
+import { THEMES, type Theme, theme } from "../theme.js";
 import { bytes, count, durationText } from "../words/quantity.js";
 
 /** What the runtime says of itself: version, health and limits. */
@@ -37,6 +38,25 @@ export function RuntimeView() {
             <Fact name="Heartbeat">{durationText(limits.heartbeatInterval)}</Fact>
           </dl>
         )}
+        <h2>This page</h2>
+        <dl class="facts wide">
+          <Fact name="Theme">
+            <div class="segments" role="group" aria-label="Theme">
+              {THEMES.map((name) => (
+                <button
+                  type="button"
+                  key={name}
+                  aria-pressed={theme.value === name}
+                  onClick={() => {
+                    theme.value = name;
+                  }}
+                >
+                  {THEME_NAMES[name]}
+                </button>
+              ))}
+            </div>
+          </Fact>
+        </dl>
         {tokenUsed.value ? (
           <p>
             <button type="button" onClick={forgetToken}>
@@ -48,6 +68,8 @@ export function RuntimeView() {
     </>
   );
 }
+
+const THEME_NAMES: Readonly<Record<Theme, string>> = { auto: "As the system", light: "Light", dark: "Dark" };
 
 function Fact({ name, children }: { readonly name: string; readonly children: preact.ComponentChildren }) {
   return (

@@ -87,7 +87,7 @@ export function ToEnd({
   useEffect(() => {
     if (pinned) seen.current = length;
   }, [pinned, length]);
-  if (pinned || handle === undefined) return null;
+  if (pinned || handle?.away.value !== true) return null;
   return (
     <button type="button" class="to-end" onClick={() => handle.toEnd()}>
       <Icon name="down" />

@@ -15,6 +15,11 @@ export function prettyJson(value: JsonValue | undefined): string {
   return JSON.stringify(value, undefined, 2) ?? "";
 }
 
+/** A text as it is, any other value as JSON over several lines. */
+export function jsonText(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : prettyJson(value);
+}
+
 /** JSON in one line of at most `length` characters, for a summary. */
 export function shortJson(value: JsonValue | undefined, length = 160): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");

@@ -38,8 +38,14 @@ export function span(ms: number): string {
   return `${minutes} min ${seconds % 60} s`;
 }
 
+/** A length of time that still grows, in whole seconds: `0 s`, `59 s`, `1 min 4 s`. */
+export function spanSoFar(ms: number): string {
+  const seconds = Math.floor(ms / 1_000);
+  return seconds < 60 ? `${seconds} s` : span(seconds * 1_000);
+}
+
 export function durationText(duration: Duration | undefined): string {
-  return duration === undefined ? "" : span(durationMs(duration));
+  return duration === undefined ? "" : span(durationMs(duration)).replace(".0 s", " s");
 }
 
 /** How long ago, coarsely: `now`, `12 s ago`, `3 min ago`, `in 5 min`. */
@@ -60,11 +66,11 @@ function coarse(seconds: number): string {
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
-/** `1.5 MiB` */
+/** `1.5 MiB`, `256 KiB` */
 export function bytes(size: number): string {
   const power = size < 1 ? 0 : Math.min(Math.floor(Math.log2(size) / 10), UNITS.length - 1);
   const value = size / 1024 ** power;
-  return `${power === 0 ? value : value.toFixed(1)} ${UNITS[power]}`;
+  return `${Number(value.toFixed(1))} ${UNITS[power]}`;
 }
 
 /** `0.0123 USD` */
