@@ -131,12 +131,13 @@ describe("progress", () => {
       textDelta("one "),
       event({ case: "toolCallStarted", value: { name: "read", input } }),
       event({ case: "toolCallCompleted", value: { name: "read" } }),
+      event({ case: "toolCallCompleted", value: { toolCallId: "t7", name: "execute", title: "ls -l" } }),
       event({ case: "toolCallCompleted", value: { name: "rm", denied: true } }),
       event({ case: "toolCallCompleted", value: { name: "cp", error: "full" } }),
       textDelta("two"),
     );
     expect(out).toBe("one two\n");
-    expect(err).toBe('hm\n→ read {"path":"a"}\n✓ read\n✗ rm was denied\n✗ cp: full\n');
+    expect(err).toBe('hm\n→ read {"path":"a"}\n✓ read\n✓ ls -l\n✗ rm was denied\n✗ cp: full\n');
   });
 
   test("an output that was never streamed is shown at the end, and one that differs is noted", () => {

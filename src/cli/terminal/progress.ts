@@ -75,8 +75,8 @@ export function createProgress(): Progress {
   };
 }
 
-function completedLine({ name, toolCallId, denied, error, output }: ToolCallCompleted): string {
-  const what = oneLine(name || toolCallId, LONGEST);
+function completedLine({ name, title, toolCallId, denied, error, output }: ToolCallCompleted): string {
+  const what = oneLine(title || name || toolCallId, LONGEST);
   if (denied) return colour("yellow", `✗ ${what} was denied${error === "" ? "" : `: ${oneLine(error, LONGEST)}`}`);
   if (error !== "") return colour("red", `✗ ${what}: ${oneLine(error, LONGEST)}`);
   return `${colour("green", "✓")} ${what} ${short(valueText(output))}`.trimEnd();

@@ -211,12 +211,9 @@ function commandLine({ command, args }: AgentSettings): string {
 
 /** The error for a command that is not installed. */
 export function commandMissing({ label, command, install }: AgentSettings): Error {
-  const how =
-    install === ""
-      ? "install it, or set `command` to its path"
-      : `install it with \`${install}\`, or set \`command\` to its path`;
-  return agentError(
-    "command_missing",
-    `${label} cannot be started: there is no program ${JSON.stringify(command)} on the PATH; ${how}`,
-  );
+  const how = install === "" ? "install it" : `install it with \`${install}\``;
+  const what = command.includes("/")
+    ? `there is no file ${command} that may be executed`
+    : `there is no program ${JSON.stringify(command)} on the PATH`;
+  return agentError("command_missing", `${label} cannot be started: ${what}; ${how}, or set \`command\` to its path`);
 }

@@ -267,12 +267,9 @@ export class AgentSession implements AgentHost {
     } catch (error) {
       const offered = listOf(fieldsOf(this.modes["modes"])["availableModes"]).flatMap(({ id }) => textOf(id) ?? []);
       const known = offered.length === 0 ? "it offers none" : `it offers ${offered.join(", ")}`;
-      throw agentError(
-        "session_refused",
-        `${settings.label} did not take the mode ${JSON.stringify(modeId)}: ${known}`,
-        "",
-        error,
-      );
+      const said = this.process.redact(answeredError(error)?.message ?? String(error));
+      const message = `${settings.label} did not take the mode ${JSON.stringify(modeId)} (${said}): ${known}`;
+      throw agentError("session_refused", message, "", error);
     }
   }
 

@@ -159,12 +159,13 @@ function shortText(value: unknown, maxBytes: number): string | undefined {
 }
 
 function started(call: Call): ProviderEvent {
-  const name = call.name || call.kind || "tool";
-  return { case: "toolCallStarted", value: { ...described(call), name } };
+  return { case: "toolCallStarted", value: described(call) };
 }
 
 function described(call: Call) {
-  const { id, name, kind, title, input } = call;
+  const { id, kind, title, input } = call;
+  // Most agents name no tool.
+  const name = call.name || kind || "tool";
   return { toolCallId: id, name, kind, title, ...valueIn("input", input, INPUT_BYTES) };
 }
 

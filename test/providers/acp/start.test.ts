@@ -17,6 +17,10 @@ describe("an agent that cannot be used says what to do", () => {
       message: expect.stringContaining("install it with `npm install -g @google/gemini-cli`"),
     });
     expect(runtime.getProvider("test")).toMatchObject({ available: false });
+    const path = await openAgent({ command: "/no/such/agent" });
+    await expect(path.run("x")).rejects.toThrow(
+      "there is no file /no/such/agent that may be executed; install it, or set",
+    );
   });
 
   test.each([
@@ -80,7 +84,7 @@ describe("an agent that cannot be used says what to do", () => {
 
   test("a mode that the agent does not have names those that it has", async () => {
     const { run } = await openAgent({ mode: "yolo" });
-    expect((await (await run("x")).end()).error?.message).toContain("it offers ask, code");
+    expect((await (await run("x")).end()).error?.message).toMatch(/\(.*no such mode.*\): it offers ask, code$/);
   });
 
   test("a folder that is not there", async () => {

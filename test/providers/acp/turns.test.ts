@@ -42,7 +42,7 @@ describe("what an agent does becomes events", () => {
     await live.end();
     expect(live.all("toolCallStarted")).toMatchObject([{ toolCallId: "a", name: "execute", title: "Run" }]);
     expect(live.all("toolCallCompleted")).toHaveLength(1);
-    expect(live.all("toolCallCompleted")[0]).toMatchObject({ error: "", denied: false });
+    expect(live.all("toolCallCompleted")[0]).toMatchObject({ name: "execute", title: "Run", error: "", denied: false });
     expect(JSON.stringify(live.all("toolCallCompleted")[0]?.output)).toContain("half and half");
   });
 
