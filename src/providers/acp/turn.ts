@@ -50,7 +50,7 @@ export class Turn implements PromptListener {
     const { context, session, settings, clock } = options;
     this.emitter = new Emitter(context);
     this.calls = new ToolCalls(options.callIds, (id) => session.terminalText(id));
-    this.updates = new Updates(context.turn, this.calls);
+    this.updates = new Updates(context.turn, this.calls, clock);
     this.limit = new PausableLimit(clock, settings.limits.turnMs, () => this.interrupt("limit"));
     this.whenStopped = new Promise((resolve) => {
       this.stopped = () => resolve(undefined);

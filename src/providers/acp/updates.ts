@@ -1,13 +1,15 @@
 import { PlanEntryState } from "../../../gen/ts/harnessruntime/v1/output_events_pb.js";
+import type { Clock } from "../../core/clock.js";
 import { cutText } from "../../core/cut-text.js";
 import type { ProviderEvent } from "../../core/provider.js";
 import { boundedObject, type Fields, fieldsOf, listOf, textOf } from "./json.js";
+import { type MessageItem, MessageItems } from "./message-items.js";
 import type { ToolCalls } from "./tool-calls.js";
 
 const DATA_BYTES = 64 * 1024;
 const PLAN_ENTRIES = 200;
 const PLAN_ENTRY_BYTES = 1_000;
-/** The longest name or ID of an agent's that is shown whole. */
+/** The longest name of an agent's that is shown whole. */
 const NAME_BYTES = 200;
 
 /** Turns the updates of one turn into events. No update is shown under two names. */
@@ -17,10 +19,12 @@ export class Updates {
   private last = "";
   /** The first half of a character that an agent cut in two, until the other half comes. */
   private half = "";
+  private readonly messages = new MessageItems();
 
   constructor(
     private readonly turn: number,
     private readonly calls: ToolCalls,
+    private readonly clock: Clock,
   ) {}
 
   /** Returns the events for one `session/update`. */
@@ -47,8 +51,11 @@ export class Updates {
     if (content["type"] !== "text") return [nativeEvent(kind, update)];
     const text = this.whole(textOf(content["text"]) ?? "");
     if (text === "") return [];
-    const value = { text, itemId: this.itemOf(kind, update["messageId"]) };
-    return [event === "outputTextDelta" ? { case: event, value } : { case: event, value }];
+    const { itemId, insteadOf } = this.itemOf(kind, textOf(update["messageId"]), text);
+    const restarted =
+      insteadOf === undefined ? [] : [nativeEvent("message_restarted", { item_id: itemId, instead_of: insteadOf })];
+    const value = { text, itemId };
+    return [...restarted, event === "outputTextDelta" ? { case: event, value } : { case: event, value }];
   }
 
   /** Joins what was kept of the last chunk, and keeps half a character at the end of this one. */
@@ -58,11 +65,12 @@ export class Updates {
     return this.half === "" ? text : text.slice(0, -1);
   }
 
-  private itemOf(kind: string, messageId: unknown): string {
-    const named = textOf(messageId);
-    if (named === undefined && this.last !== kind) this.item++;
+  private itemOf(kind: string, messageId: string | undefined, text: string): MessageItem {
+    if (messageId === undefined && this.last !== kind) this.item++;
     this.last = kind;
-    return named === undefined ? `${this.turn}.${this.item}` : cutText(named, NAME_BYTES).text;
+    return messageId === undefined
+      ? { itemId: `${this.turn}.${this.item}` }
+      : this.messages.itemOf(kind, messageId, text, this.clock.now());
   }
 }
 
