@@ -5,8 +5,9 @@ import {
   SendInputRequestSchema,
 } from "../../gen/ts/harnessruntime/v1/execution_commands_pb.js";
 import { InputMode } from "../../gen/ts/harnessruntime/v1/input_pb.js";
-import { decodeChunk, type EventChunk } from "../core/chunk.js";
+import { decodeChunk, type EventChunk, filterChunk } from "../core/chunk.js";
 import { HarnessError } from "../core/errors.js";
+import { parseEventTypes } from "../core/event-name.js";
 import type { Runtime, Watcher } from "../core/runtime.js";
 import { toContentInit } from "./contract-values.js";
 import type { LocalRunLink } from "./engine-host.js";
@@ -43,6 +44,9 @@ const MODES: Readonly<Record<HarnessSendMode, InputMode>> = {
   steer: InputMode.STEER,
   replace: InputMode.REPLACE,
 };
+
+/** The events that say something of the run's result. */
+const TELLING = parseEventTypes(["artifact.created", "run.completed", "run.failed", "run.cancelled"]) ?? new Set();
 
 /** One run of an embedded runtime, as its starter holds it. */
 export class LocalRun implements RunHandle, LocalRunLink {
@@ -159,8 +163,12 @@ export class LocalRun implements RunHandle, LocalRunLink {
     const options = { executionId: this.runId, afterSequence: 0, eventTypes: [], maxBatch: 0, follow: true };
     const watcher: Watcher = await runtime.watchEvents(identity, options);
     try {
+      let lastSequence = 0;
       for (let batch = await watcher.next(); batch !== undefined; batch = await watcher.next()) {
-        if (batch.bytes.length > 0) await this.#take(batch.bytes);
+        const { bytes, nextAfterSequence } = batch;
+        if (bytes.length > 0)
+          await this.#take({ firstSequence: lastSequence + 1, lastSequence: nextAfterSequence, bytes });
+        lastSequence = nextAfterSequence;
         if (batch.last) return;
       }
       throw new Error("the runtime was closed before the run ended");
@@ -169,8 +177,13 @@ export class LocalRun implements RunHandle, LocalRunLink {
     }
   }
 
-  async #take(bytes: Uint8Array): Promise<void> {
-    const chunk: EventChunk = { firstSequence: 0, lastSequence: 0, bytes };
+  async #take(chunk: EventChunk): Promise<void> {
+    const { sessionId } = this.#options;
+    if (filterChunk(chunk, TELLING).length === 0) {
+      const count = chunk.lastSequence - chunk.firstSequence + 1;
+      this.#log.defer(count, () => decodeChunk(chunk).map((event) => toHarnessEvent(event, sessionId, noResult)));
+      return;
+    }
     for (const event of decodeChunk(chunk)) {
       const { payload } = event;
       if (payload.case === "artifactCreated") {
@@ -180,7 +193,6 @@ export class LocalRun implements RunHandle, LocalRunLink {
         });
       }
       const diagnostics = isTerminalKind(payload.case) ? await this.#finish() : [];
-      const { sessionId } = this.#options;
       const shown = toHarnessEvent(event, sessionId, () =>
         toResult(event, { sessionId, artifacts: this.#artifacts, diagnostics }),
       );
@@ -196,4 +208,9 @@ export class LocalRun implements RunHandle, LocalRunLink {
     this.#over = true;
     return this.#entered ? await this.#cleaned.promise : [];
   }
+}
+
+/** For events that end nothing. */
+function noResult(): never {
+  throw new RangeError("the event does not end its run");
 }

@@ -4,10 +4,16 @@ import { deepFreeze } from "./definition.js";
 import { HarnessEventGapError } from "./errors.js";
 import type { HarnessEvent } from "./event.js";
 
-/** The events of one run as its viewers see them: all of them, or the last `capacity`. */
+/** One event: at hand, or still as it is stored. */
+type Slot = () => HarnessEvent;
+
+/**
+ * The events of one run as its viewers see them: all of them, or the last
+ * `capacity`. What nobody looks at is never decoded.
+ */
 export class RunLog {
   readonly #capacity: number;
-  readonly #events: HarnessEvent[] = [];
+  readonly #slots: Slot[] = [];
   /** The sequence of the oldest event that is kept. */
   #first = 1;
   #phase:
@@ -24,17 +30,32 @@ export class RunLog {
 
   /** The sequence of the newest event; 0 before the first. */
   get head(): number {
-    return this.#first + this.#events.length - 1;
+    return this.#first + this.#slots.length - 1;
   }
 
   /** Adds the next event. */
   push(event: HarnessEvent): void {
-    this.#events.push(deepFreeze(event));
-    if (this.#events.length > this.#capacity) {
-      this.#events.shift();
-      this.#first++;
-    }
+    const frozen = deepFreeze(event);
+    this.#add(() => frozen);
     this.#wake();
+  }
+
+  /** Adds the next `count` events; `decode` gives them, and is called once, when the first of them is looked at. */
+  defer(count: number, decode: () => readonly HarnessEvent[]): void {
+    let events: readonly HarnessEvent[] | undefined;
+    const decoded = (): readonly HarnessEvent[] => {
+      events ??= decode().map(deepFreeze);
+      return events;
+    };
+    for (let index = 0; index < count; index++) this.#add(() => mustEvent(decoded()[index]));
+    this.#wake();
+  }
+
+  #add(slot: Slot): void {
+    this.#slots.push(slot);
+    if (this.#slots.length <= this.#capacity) return;
+    this.#slots.shift();
+    this.#first++;
   }
 
   /** No event follows. */
@@ -69,10 +90,10 @@ export class RunLog {
     let cursor = after;
     for (;;) {
       if (cursor < this.#first - 1) throw new HarnessEventGapError(this.#first - 1);
-      const event = this.#events[cursor - this.#first + 1];
-      if (event !== undefined) {
+      const slot = this.#slots[cursor - this.#first + 1];
+      if (slot !== undefined) {
         cursor++;
-        yield event;
+        yield slot();
       } else if (this.#phase.name === "live") {
         await this.#changed.promise;
       } else if (this.#phase.name === "failed") {
@@ -87,4 +108,9 @@ export class RunLog {
     this.#changed.resolve();
     this.#changed = Promise.withResolvers<void>();
   }
+}
+
+function mustEvent(event: HarnessEvent | undefined): HarnessEvent {
+  if (event === undefined) throw new Error("the log has fewer events than it says");
+  return event;
 }
