@@ -40,20 +40,20 @@ func run(ctx context.Context, client *harnessclient.Client) error {
 	}
 
 	// Lost connections are mended by FollowEvents. A program that was restarted goes on after the last sequence it kept.
-	options := harnessclient.FollowOptions{ExecutionID: execution.GetId()}
-	for event, err := range client.FollowEvents(ctx, options) {
+	following := &v1.WatchEventsRequest{ExecutionId: execution.GetId()}
+	for event, err := range client.FollowEvents(ctx, following) {
 		if err != nil {
 			return err
 		}
 		if err := take(ctx, client, event); err != nil {
 			return err
 		}
-		if options.AfterSequence = event.GetSequence(); options.AfterSequence == 5 {
+		if following.AfterSequence = event.GetSequence(); following.AfterSequence == 5 {
 			break
 		}
 	}
-	fmt.Printf("\n(restarted: going on after %d)\n", options.AfterSequence)
-	for event, err := range client.FollowEvents(ctx, options) {
+	fmt.Printf("\n(restarted: going on after %d)\n", following.AfterSequence)
+	for event, err := range client.FollowEvents(ctx, following) {
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func run(ctx context.Context, client *harnessclient.Client) error {
 		}
 	}
 
-	ended, err := client.Get(ctx, execution.GetId())
+	ended, err := client.Wait(ctx, execution.GetId())
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ def main() -> int:
         for event in client.follow_events(execution.id, after_sequence):
             take(client, event)
 
-        ended = client.get(execution.id)
+        ended = client.wait(execution.id)
         print(f"{ExecutionState.Name(ended.state)}: {ended.final_output}")
         return 0 if ended.state == EXECUTION_STATE_SUCCEEDED else 1
 

@@ -6,14 +6,14 @@ import (
 	"context"
 	crand "crypto/rand"
 	"math/rand/v2"
-	"net/http"
 	"time"
 
 	"connectrpc.com/connect/v2"
-	"connectrpc.com/connect/v2/connecthttp"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	v1 "harness-runtime.dev/gen/go/harnessruntime/v1"
 	"harness-runtime.dev/gen/go/harnessruntime/v1/harnessruntimev1connect"
+	"harness-runtime.dev/gen/go/internal/rpc"
 )
 
 // Client is a harness runtime, from afar: the contract's services, and how long to wait for them. The services'
@@ -52,65 +52,41 @@ func New(client *connect.Client) *Client {
 // Dial makes a client that speaks gRPC over HTTP/2 to baseURL, such as "http://127.0.0.1:4310", without TLS by prior
 // knowledge. token is the bearer token; "" sends none. It connects with the first call, and pings a connection that is
 // silent for 20 s.
-func Dial(baseURL, token string) *Client {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP2(true)
-	protocols.SetUnencryptedHTTP2(true)
-	ping := &http.HTTP2Config{SendPingTimeout: 20 * time.Second, PingTimeout: 15 * time.Second}
-	httpClient := &http.Client{Transport: &http.Transport{Protocols: protocols, HTTP2: ping}}
-	transport := connecthttp.NewTransport(httpClient, baseURL, connecthttp.WithGRPC())
-	return New(connect.NewClient(transport, bearer(token)))
-}
-
-func bearer(token string) connect.ClientInterceptor {
-	return func(next connect.ClientFunc) connect.ClientFunc {
-		return func(ctx context.Context, spec connect.Spec) (connect.ClientStream, error) {
-			if info, ok := connect.CallInfoForClientContext(ctx); ok && token != "" {
-				info.RequestHeader().Set("Authorization", "Bearer "+token)
-			}
-			return next(ctx, spec)
-		}
-	}
-}
+func Dial(baseURL, token string) *Client { return New(rpc.Dial(baseURL, token)) }
 
 // Start starts an execution. A request without an idempotency key gets one, so that it is sent again safely.
 func (c *Client) Start(ctx context.Context, request *v1.StartExecutionRequest) (*v1.Execution, error) {
-	if request.IdempotencyKey == nil {
-		request = proto.CloneOf(request)
-		request.IdempotencyKey = new(crand.Text())
-	}
-	response, err := patiently(ctx, c, func(ctx context.Context) (*v1.StartExecutionResponse, error) {
-		return c.Executions.StartExecution(ctx, request)
-	})
+	response, err := patiently(ctx, c, c.Executions.StartExecution, keyed(request))
 	return response.GetExecution(), err
 }
 
 // Get returns an execution as it stands.
 func (c *Client) Get(ctx context.Context, executionID string) (*v1.Execution, error) {
-	response, err := patiently(ctx, c, func(ctx context.Context) (*v1.GetExecutionResponse, error) {
-		return c.Executions.GetExecution(ctx, &v1.GetExecutionRequest{ExecutionId: executionID})
-	})
+	response, err := patiently(ctx, c, c.Executions.GetExecution, &v1.GetExecutionRequest{ExecutionId: executionID})
 	return response.GetExecution(), err
+}
+
+// Wait waits for an execution's end, for as long as that takes, and returns it as it ended: look at its state. It fails as
+// FollowEvents does.
+func (c *Client) Wait(ctx context.Context, executionID string) (*v1.Execution, error) {
+	for _, err := range c.FollowEvents(ctx, &v1.WatchEventsRequest{ExecutionId: executionID, EventTypes: []string{"run.*"}}) {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return c.Get(ctx, executionID)
 }
 
 // Send sends an input. A request without an idempotency key gets one, so that the input is accepted once.
 func (c *Client) Send(ctx context.Context, request *v1.SendInputRequest) (*v1.SendInputResponse, error) {
-	if request.IdempotencyKey == nil {
-		request = proto.CloneOf(request)
-		request.IdempotencyKey = new(crand.Text())
-	}
-	return patiently(ctx, c, func(ctx context.Context) (*v1.SendInputResponse, error) {
-		return c.Executions.SendInput(ctx, request)
-	})
+	return patiently(ctx, c, c.Executions.SendInput, keyed(request))
 }
 
-// Cancel asks for an execution's end and returns it: CANCELLING, or as it ended. The first reason counts. FollowEvents
-// ends once the native work has.
+// Cancel asks for an execution's end and returns it: CANCELLING, or as it ended. The first reason counts. Wait returns
+// once the native work has ended.
 func (c *Client) Cancel(ctx context.Context, executionID, reason string) (*v1.Execution, error) {
 	request := &v1.CancelExecutionRequest{ExecutionId: executionID, Reason: reason}
-	response, err := patiently(ctx, c, func(ctx context.Context) (*v1.CancelExecutionResponse, error) {
-		return c.Executions.CancelExecution(ctx, request)
-	})
+	response, err := patiently(ctx, c, c.Executions.CancelExecution, request)
 	return response.GetExecution(), err
 }
 
@@ -118,24 +94,32 @@ func (c *Client) Cancel(ctx context.Context, executionID, reason string) (*v1.Ex
 // a failure of the network may speak of this very answer.
 func (c *Client) Respond(ctx context.Context, executionID, actionID string, answer *v1.ActionResponse) (*v1.ActionRequest, error) {
 	request := &v1.RespondActionRequest{ExecutionId: executionID, ActionId: actionID, Response: answer}
-	response, err := patiently(ctx, c, func(ctx context.Context) (*v1.RespondActionResponse, error) {
-		return c.Actions.RespondAction(ctx, request)
-	})
+	response, err := patiently(ctx, c, c.Actions.RespondAction, request)
 	return response.GetAction(), err
 }
 
+// keyed is the request with an idempotency key; the caller's own message stays as it is.
+func keyed[T proto.Message](request T) T {
+	field := request.ProtoReflect().Descriptor().Fields().ByName("idempotency_key")
+	if !request.ProtoReflect().Has(field) {
+		request = proto.CloneOf(request)
+		request.ProtoReflect().Set(field, protoreflect.ValueOfString(crand.Text()))
+	}
+	return request
+}
+
 // patiently makes a call that is safe to make twice, again and again while it fails in a way that may pass.
-func patiently[T any](ctx context.Context, c *Client, call func(context.Context) (T, error)) (T, error) {
+func patiently[I, O any](ctx context.Context, c *Client, call func(context.Context, I) (O, error), request I) (O, error) {
 	deadline := time.Now().Add(c.CallGiveUp)
 	for failures := 1; ; failures++ {
 		try, cancel := context.WithTimeout(ctx, c.CallTimeout)
-		result, err := call(try)
+		response, err := call(try, request)
 		cancel()
 		if err == nil {
-			return result, nil
+			return response, nil
 		}
 		if err := c.pause(ctx, failures, ErrorFrom(err), deadline); err != nil {
-			return result, err
+			return response, err
 		}
 	}
 }
@@ -143,11 +127,8 @@ func patiently[T any](ctx context.Context, c *Client, call func(context.Context)
 // pause waits before the next try, or returns why there is none. The wait has full jitter, so that clients cut at the
 // same moment do not come back at the same moment.
 func (c *Client) pause(ctx context.Context, failures int, err error, deadline time.Time) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
 	delay := ErrorFrom(err).RetryAfter + rand.N(min(c.MaxDelay, c.BaseDelay<<min(failures-1, 20))+1)
-	if !IsRetryable(err) || time.Now().Add(delay).After(deadline) {
+	if ctx.Err() == nil && (!IsRetryable(err) || time.Now().Add(delay).After(deadline)) {
 		return err
 	}
 	select {

@@ -4,29 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"connectrpc.com/connect/v2"
-	"connectrpc.com/connect/v2/connectproto"
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	v1 "harness-runtime.dev/gen/go/harnessruntime/v1"
+	"harness-runtime.dev/gen/go/internal/rpc"
 )
+
+// Details is what the server says of an error: Reason, Metadata, Violations and RetryAfter.
+type Details = rpc.Details
 
 // Error is a call or a stream that failed, with what the server said of it in its error details.
 type Error struct {
-	Code       connect.Code
-	Reason     v1.ErrorReason                          // UNSPECIFIED when the failure is not the server's own
-	Message    string                                  // for people
-	Metadata   map[string]string                       // what the reason is about, with the contract's keys
-	Violations []*errdetails.BadRequest_FieldViolation // the fields at fault; only with VALIDATION_ERROR
-	RetryAfter time.Duration                           // how long the server asks to wait; 0 when it does not say
-	cause      error
+	Code    connect.Code
+	Message string // for people
+	Details
+	cause error
 }
 
-func (e *Error) Error() string {
-	return fmt.Sprintf("%v: %s", e.Code, e.Message)
-}
-
+func (e *Error) Error() string { return fmt.Sprintf("%v: %s", e.Code, e.Message) }
 func (e *Error) Unwrap() error { return e.cause }
 
 // ContiguityError says that the log that arrived is not the log: an event is missing, or the stream went backwards.
@@ -44,35 +39,15 @@ func ErrorFrom(err error) *Error {
 	if known, ok := errors.AsType[*Error](err); ok || err == nil {
 		return known
 	}
-	result := &Error{Code: connect.CodeOf(err), Message: err.Error(), cause: err}
-	failure, ok := errors.AsType[*connect.Error](err)
-	if !ok {
-		return result
+	message := err.Error()
+	if failure, ok := errors.AsType[*connect.Error](err); ok {
+		message = failure.Message()
 	}
-	result.Message = failure.Message()
-	for _, detail := range failure.Details() {
-		switch message, _ := connectproto.UnmarshalErrorDetail(detail); message := message.(type) {
-		case *errdetails.ErrorInfo:
-			if message.GetDomain() == "harnessruntime" {
-				result.Reason = v1.ErrorReason(v1.ErrorReason_value["ERROR_REASON_"+message.GetReason()])
-				result.Metadata = message.GetMetadata()
-			}
-		case *errdetails.BadRequest:
-			result.Violations = message.GetFieldViolations()
-		case *errdetails.RetryInfo:
-			result.RetryAfter = message.GetRetryDelay().AsDuration()
-		}
-	}
-	return result
+	return &Error{Code: connect.CodeOf(err), Message: message, Details: rpc.DetailsOf(err), cause: err}
 }
 
 // ReasonOf returns why the server refused; UNSPECIFIED when it did not say.
-func ReasonOf(err error) v1.ErrorReason {
-	if err == nil {
-		return v1.ErrorReason_ERROR_REASON_UNSPECIFIED
-	}
-	return ErrorFrom(err).Reason
-}
+func ReasonOf(err error) v1.ErrorReason { return rpc.DetailsOf(err).Reason }
 
 // passing are the server's own reasons that go away by themselves.
 var passing = []v1.ErrorReason{

@@ -8,34 +8,27 @@ import (
 	"time"
 
 	"connectrpc.com/connect/v2"
+	"google.golang.org/protobuf/proto"
 	v1 "harness-runtime.dev/gen/go/harnessruntime/v1"
 )
 
-// FollowOptions says which events to follow.
-type FollowOptions struct {
-	ExecutionID   string
-	AfterSequence int32    // only events after this sequence; 0 means from the first
-	EventTypes    []string // only events of these dotted types, a "*" at the end matches the rest; empty means all
-}
-
-// FollowEvents yields an execution's events through the terminal one, whatever happens to the connection: each once,
-// in order, none missing. It ends when the execution is terminal and everything was shown. An error is the last that is
-// yielded: *ContiguityError when an event is missing, *Error when the server refuses or nothing has arrived for
+// FollowEvents yields the events that the request names through the terminal one, whatever happens to the connection: each
+// once, in order, none missing. It ends when the execution is terminal and everything was shown. An error is the last that
+// is yielded: *ContiguityError when an event is missing, *Error when the server refuses or nothing has arrived for
 // StreamGiveUp, or the context's own.
-func (c *Client) FollowEvents(ctx context.Context, options FollowOptions) iter.Seq2[*v1.Event, error] {
+func (c *Client) FollowEvents(ctx context.Context, request *v1.WatchEventsRequest) iter.Seq2[*v1.Event, error] {
 	return func(yield func(*v1.Event, error) bool) {
-		log := &log{FollowOptions: options, heard: time.Now()}
-		for {
-			opened := time.Now()
+		log := &log{request: proto.CloneOf(request), heard: time.Now()}
+		for failures := 1; ; failures++ { // in a row, of streams that were short and brought nothing new
+			opened, before := time.Now(), log.request.AfterSequence
 			err := c.followOnce(ctx, log, yield)
 			if log.over {
 				return
 			}
-			if time.Since(opened) > c.MaxDelay {
-				log.failures = 0
+			if log.request.AfterSequence > before || time.Since(opened) > c.MaxDelay {
+				failures = 1
 			}
-			log.failures++
-			if err := c.pause(ctx, log.failures, err, log.heard.Add(c.StreamGiveUp)); err != nil {
+			if err := c.pause(ctx, failures, err, log.heard.Add(c.StreamGiveUp)); err != nil {
 				yield(nil, err)
 				return
 			}
@@ -45,14 +38,13 @@ func (c *Client) FollowEvents(ctx context.Context, options FollowOptions) iter.S
 
 // log is how far an execution's log was followed, over all its streams.
 type log struct {
-	FollowOptions
-	failures int       // streams in a row that were short and brought no new event
-	heard    time.Time // when the last frame came
-	over     bool      // the execution ended, or the reader left
+	request *v1.WatchEventsRequest // opens the next stream
+	heard   time.Time              // when the last frame came
+	over    bool                   // the execution ended, or the reader left
 }
 
-var errEnded error = connect.NewError(connect.CodeUnavailable, "the stream ended before the execution did")
-var errSilent error = connect.NewError(connect.CodeDeadlineExceeded, "nothing arrived for three heartbeats")
+var errEnded = &Error{Code: connect.CodeUnavailable, Message: "the stream ended before the execution did"}
+var errSilent = &Error{Code: connect.CodeDeadlineExceeded, Message: "nothing arrived for three heartbeats"}
 
 // followOnce follows one stream and returns why it ended. The time that the reader takes is not counted as silence.
 func (c *Client) followOnce(ctx context.Context, log *log, yield func(*v1.Event, error) bool) error {
@@ -60,23 +52,23 @@ func (c *Client) followOnce(ctx context.Context, log *log, yield func(*v1.Event,
 	defer cancel(nil)
 	watchdog := time.AfterFunc(3*c.HeartbeatInterval, func() { cancel(errSilent) })
 	defer watchdog.Stop()
-	request := &v1.WatchEventsRequest{ExecutionId: log.ExecutionID, AfterSequence: log.AfterSequence, EventTypes: log.EventTypes}
-	stream, err := c.Executions.WatchEvents(ctx, request)
-	for err == nil && !log.over {
+	stream, err := c.Executions.WatchEvents(ctx, log.request)
+	for err == nil {
 		var frame *v1.WatchEventsResponse
-		if frame, err = stream.Receive(); err == nil {
-			watchdog.Stop()
-			err = log.take(frame, yield)
-			watchdog.Reset(3 * c.HeartbeatInterval)
+		if frame, err = stream.Receive(); err != nil {
+			break
 		}
+		watchdog.Stop()
+		if err := log.take(frame, yield); err != nil || log.over {
+			return err
+		}
+		watchdog.Reset(3 * c.HeartbeatInterval)
 	}
-	switch contiguity, ok := errors.AsType[*ContiguityError](err); {
-	case ok:
-		return contiguity
-	case context.Cause(ctx) == errSilent:
-		err = errSilent
-	case err == nil || errors.Is(err, io.EOF):
-		err = errEnded
+	if context.Cause(ctx) == errSilent {
+		return errSilent
+	}
+	if errors.Is(err, io.EOF) {
+		return errEnded
 	}
 	return ErrorFrom(err)
 }
@@ -84,35 +76,31 @@ func (c *Client) followOnce(ctx context.Context, log *log, yield func(*v1.Event,
 // take yields what is new in a frame and moves the cursor.
 func (l *log) take(frame *v1.WatchEventsResponse, yield func(*v1.Event, error) bool) error {
 	l.heard = time.Now()
-	next, before := frame.GetNextAfterSequence(), int32(0)
+	id, isWhole, cursor := l.request.GetExecutionId(), len(l.request.EventTypes) == 0, &l.request.AfterSequence
+	head, next, before := frame.GetHeadSequence(), frame.GetNextAfterSequence(), int32(0)
 	for _, event := range frame.GetEvents() {
-		sequence := event.GetSequence()
-		skips := sequence > max(before, l.AfterSequence)+1 && len(l.EventTypes) == 0
-		if sequence <= before || sequence > next || skips {
-			return &ContiguityError{l.ExecutionID, max(before, l.AfterSequence) + 1, sequence}
+		sequence, expected := event.GetSequence(), max(before, *cursor)+1
+		if sequence <= before || sequence > next || isWhole && sequence > expected {
+			return &ContiguityError{id, expected, sequence}
 		}
 		before = sequence
-		if sequence <= l.AfterSequence {
-			continue // was shown before
-		}
-		l.AfterSequence, l.failures = sequence, 0
-		if !yield(event, nil) {
-			l.over = true
-			return nil
+		if sequence >= expected { // was not shown before
+			*cursor = sequence
+			if l.over = !yield(event, nil); l.over {
+				return nil
+			}
 		}
 	}
-	if next > l.AfterSequence && len(l.EventTypes) == 0 {
-		return &ContiguityError{l.ExecutionID, l.AfterSequence + 1, next + 1}
+	if isWhole && next > *cursor {
+		return &ContiguityError{id, *cursor + 1, next + 1}
 	}
-	l.AfterSequence = max(l.AfterSequence, next)
-	if frame.GetHeadSequence() < l.AfterSequence {
-		return &ContiguityError{l.ExecutionID, l.AfterSequence, frame.GetHeadSequence()}
+	*cursor = max(*cursor, next)
+	if head < *cursor {
+		return &ContiguityError{id, *cursor, head}
 	}
-	l.over = isTerminal(frame.GetState()) && l.AfterSequence == frame.GetHeadSequence()
+	switch frame.GetState() {
+	case v1.ExecutionState_EXECUTION_STATE_SUCCEEDED, v1.ExecutionState_EXECUTION_STATE_FAILED, v1.ExecutionState_EXECUTION_STATE_CANCELLED:
+		l.over = *cursor == head
+	}
 	return nil
-}
-
-func isTerminal(state v1.ExecutionState) bool {
-	return state == v1.ExecutionState_EXECUTION_STATE_SUCCEEDED || state == v1.ExecutionState_EXECUTION_STATE_FAILED ||
-		state == v1.ExecutionState_EXECUTION_STATE_CANCELLED
 }

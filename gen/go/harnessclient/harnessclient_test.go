@@ -131,9 +131,9 @@ func refused(code connect.Code, reason string, metadata map[string]string) *conn
 }
 
 // follow returns the sequences that were shown and the error, if any.
-func follow(ctx context.Context, c *Client, options FollowOptions) (sequences []int32, err error) {
-	options.ExecutionID = "exe_1"
-	for event, err := range c.FollowEvents(ctx, options) {
+func follow(ctx context.Context, c *Client, request *v1.WatchEventsRequest) (sequences []int32, err error) {
+	request.ExecutionId = "exe_1"
+	for event, err := range c.FollowEvents(ctx, request) {
 		if err != nil {
 			return sequences, err
 		}
@@ -154,7 +154,7 @@ func TestFollowEventsGoesOnAfterACut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &server{streams: [][]act{{frame(1, 2, 5, false), ending}, {ending}, {frame(2, 5, 5, true)}}}
-				sequences, err := follow(t.Context(), s.client(), FollowOptions{})
+				sequences, err := follow(t.Context(), s.client(), &v1.WatchEventsRequest{})
 				if err != nil || !slices.Equal(sequences, []int32{1, 2, 3, 4, 5}) || !slices.Equal(s.opened, []int32{0, 2, 2}) {
 					t.Errorf("got %v, %v, opened after %v", sequences, err, s.opened)
 				}
@@ -165,7 +165,7 @@ func TestFollowEventsGoesOnAfterACut(t *testing.T) {
 
 func TestFollowEventsEndsOnlyWithTheExecution(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		filtered := FollowOptions{EventTypes: []string{"run.*"}}
+		filtered := &v1.WatchEventsRequest{EventTypes: []string{"run.*"}}
 		s := &server{streams: [][]act{{skipping(frame(2, 7, 9, true), 2)}, {skipping(frame(8, 9, 9, true))}}}
 		sequences, err := follow(t.Context(), s.client(), filtered)
 		if err != nil || !slices.Equal(sequences, []int32{2}) || !slices.Equal(s.opened, []int32{0, 7}) {
@@ -187,7 +187,7 @@ func TestFollowEventsRefusesALogThatIsNotContiguous(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &server{streams: [][]act{acts}}
-				_, err := follow(t.Context(), s.client(), FollowOptions{})
+				_, err := follow(t.Context(), s.client(), &v1.WatchEventsRequest{})
 				if _, ok := errors.AsType[*ContiguityError](err); !ok || len(s.opened) != 1 {
 					t.Errorf("got %v after %d streams", err, len(s.opened))
 				}
@@ -199,26 +199,26 @@ func TestFollowEventsRefusesALogThatIsNotContiguous(t *testing.T) {
 func TestFollowEventsStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{streams: [][]act{{{err: refused(connect.CodeNotFound, "NOT_FOUND", nil)}}}}
-		_, err := follow(t.Context(), s.client(), FollowOptions{})
+		_, err := follow(t.Context(), s.client(), &v1.WatchEventsRequest{})
 		if ReasonOf(err) != v1.ErrorReason_ERROR_REASON_NOT_FOUND || len(s.opened) != 1 {
 			t.Errorf("what the server refuses: got %v after %d streams", err, len(s.opened))
 		}
 
 		start := time.Now()
-		_, err = follow(t.Context(), (&server{}).client(), FollowOptions{})
+		_, err = follow(t.Context(), (&server{}).client(), &v1.WatchEventsRequest{})
 		if took := time.Since(start); ErrorFrom(err).Code != connect.CodeUnavailable || took > 10*time.Minute || took < 9*time.Minute {
 			t.Errorf("a network that stays down: got %v after %v", err, took)
 		}
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err = follow(ctx, (&server{streams: [][]act{{{silent: true}}}}).client(), FollowOptions{})
+		_, err = follow(ctx, (&server{streams: [][]act{{{silent: true}}}}).client(), &v1.WatchEventsRequest{})
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("its context: got %v", err)
 		}
 
 		s = &server{streams: [][]act{{frame(1, 2, 3, false), {silent: true}}}}
-		for range s.client().FollowEvents(t.Context(), FollowOptions{ExecutionID: "exe_1"}) {
+		for range s.client().FollowEvents(t.Context(), &v1.WatchEventsRequest{ExecutionId: "exe_1"}) {
 			break
 		}
 	})
@@ -242,6 +242,22 @@ func TestCallsAreSentAgainWithTheSameKey(t *testing.T) {
 		start, send := s.keys[:3], s.keys[3:]
 		if slices.Contains(s.keys, "") || len(slices.Compact(slices.Clone(start))) != 1 || len(slices.Compact(send)) != 1 || start[0] == send[0] {
 			t.Errorf("got the keys %v", s.keys)
+		}
+	})
+}
+
+func TestWaitReturnsTheExecutionAsItEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ending := []act{skipping(frame(1, 3, 9, false), 2), cut(connect.CodeUnavailable)}
+		s := &server{streams: [][]act{ending, {skipping(frame(4, 9, 9, true), 9)}}}
+		execution, err := s.client().Wait(t.Context(), "exe_1")
+		if err != nil || execution.GetId() != "exe_1" || !slices.Equal(s.opened, []int32{0, 3}) {
+			t.Errorf("got %v, %v, opened after %v", execution, err, s.opened)
+		}
+
+		s = &server{streams: [][]act{{{err: refused(connect.CodeNotFound, "NOT_FOUND", nil)}}}}
+		if execution, err := s.client().Wait(t.Context(), "exe_1"); execution != nil || ErrorFrom(err).Code != connect.CodeNotFound {
+			t.Errorf("got %v, %v", execution, err)
 		}
 	})
 }

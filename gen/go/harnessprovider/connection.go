@@ -14,6 +14,7 @@ import (
 	providerv1 "harness-runtime.dev/gen/go/harnessruntime/provider/v1"
 	"harness-runtime.dev/gen/go/harnessruntime/provider/v1/providerv1connect"
 	v1 "harness-runtime.dev/gen/go/harnessruntime/v1"
+	"harness-runtime.dev/gen/go/internal/rpc"
 )
 
 // goodStream is how long a stream lived that was a good one: the next wait is short again.
@@ -75,7 +76,7 @@ func Connect(provider *Provider, baseURL string, options Options) (*Connection, 
 		options.InstanceID = crand.Text()
 	}
 	if options.Client == nil {
-		options.Client = dial(baseURL, options.Token)
+		options.Client = rpc.Dial(baseURL, options.Token)
 	}
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)

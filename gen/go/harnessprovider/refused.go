@@ -1,17 +1,14 @@
 package harnessprovider
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	"connectrpc.com/connect/v2"
-	"connectrpc.com/connect/v2/connectproto"
+	"google.golang.org/genproto/googleapis/rpc/status"
 	providerv1 "harness-runtime.dev/gen/go/harnessruntime/provider/v1"
 	v1 "harness-runtime.dev/gen/go/harnessruntime/v1"
-
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	"google.golang.org/genproto/googleapis/rpc/status"
+	"harness-runtime.dev/gen/go/internal/rpc"
 )
 
 // Refused is something that the runtime did not take: an event, an artifact, a question, or the connection.
@@ -27,35 +24,13 @@ func (r *Refused) Error() string { return fmt.Sprintf("%v: %s", r.Reason, r.Mess
 func (r *Refused) Unwrap() error { return r.cause }
 
 func refusalOf(failure *status.Status) *Refused {
-	refused := &Refused{Message: failure.GetMessage()}
-	for _, detail := range failure.GetDetails() {
-		info := new(errdetails.ErrorInfo)
-		if detail.UnmarshalTo(info) == nil {
-			refused.take(info)
-		}
-	}
-	return refused
+	details := rpc.DetailsOfStatus(failure)
+	return &Refused{Reason: details.Reason, Message: failure.GetMessage(), Metadata: details.Metadata}
 }
 
 func refusalFrom(err error) *Refused {
-	refused := &Refused{Message: err.Error(), cause: err}
-	if failure, ok := errors.AsType[*connect.Error](err); ok {
-		for _, detail := range failure.Details() {
-			if info, _ := connectproto.UnmarshalErrorDetail(detail); info != nil {
-				if info, ok := info.(*errdetails.ErrorInfo); ok {
-					refused.take(info)
-				}
-			}
-		}
-	}
-	return refused
-}
-
-func (r *Refused) take(info *errdetails.ErrorInfo) {
-	if info.GetDomain() == "harnessruntime" {
-		r.Reason = v1.ErrorReason(v1.ErrorReason_value["ERROR_REASON_"+info.GetReason()])
-		r.Metadata = info.GetMetadata()
-	}
+	details := rpc.DetailsOf(err)
+	return &Refused{Reason: details.Reason, Message: err.Error(), Metadata: details.Metadata, cause: err}
 }
 
 // final are the codes that no further try would mend.

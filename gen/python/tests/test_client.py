@@ -24,6 +24,7 @@ class Face(Protocol):
     def follow(self, target: str, event_types: list[str] = ..., waits: Waits = ...) -> list[int]: ...
     def start(self, target: str, request: StartExecutionRequest) -> Execution: ...
     def get(self, target: str, execution_id: str) -> Execution: ...
+    def wait(self, target: str, execution_id: str) -> Execution: ...
     def send(self, target: str, request: SendInputRequest) -> SendInputResponse: ...
     def cancel(self, target: str, reason: str) -> Execution: ...
     def respond(self, target: str, answer: ActionResponse) -> ActionRequest: ...
@@ -41,6 +42,10 @@ class Threads:
     def get(self, target: str, execution_id: str) -> Execution:
         with Client.dial(target, waits=WAITS) as client:
             return client.get(execution_id)
+
+    def wait(self, target: str, execution_id: str) -> Execution:
+        with Client.dial(target, waits=WAITS) as client:
+            return client.wait(execution_id)
 
     def send(self, target: str, request: SendInputRequest) -> SendInputResponse:
         with Client.dial(target, waits=WAITS) as client:
@@ -74,6 +79,13 @@ class Asyncio:
         async def run() -> Execution:
             async with aio.Client.dial(target, waits=WAITS) as client:
                 return await client.get(execution_id)
+
+        return asyncio.run(run())
+
+    def wait(self, target: str, execution_id: str) -> Execution:
+        async def run() -> Execution:
+            async with aio.Client.dial(target, waits=WAITS) as client:
+                return await client.wait(execution_id)
 
         return asyncio.run(run())
 
@@ -178,6 +190,24 @@ def test_a_call_is_sent_again_with_the_same_key(server: Server, face: Face, call
 def test_a_read_is_sent_again(server: Server, face: Face) -> None:
     server.faults = [DOWN, DOWN]
     assert face.get(server.target, "exe_7").id == "exe_7"
+
+
+def test_waiting_returns_the_execution_as_it_ended(server: Server, face: Face) -> None:
+    server.streams = [[frame([2], 9, following=3), DOWN], [frame([9], 9, following=9, over=True)]]
+    assert face.wait(server.target, "exe_7").id == "exe_7"
+    assert server.opened == [0, 3]
+
+
+def test_waiting_for_what_the_server_refuses_raises(server: Server, face: Face) -> None:
+    server.streams = [[refused(grpc.StatusCode.NOT_FOUND, "NOT_FOUND")]]
+    with pytest.raises(HarnessError, match="NOT_FOUND"):
+        face.wait(server.target, "exe_1")
+
+
+def test_a_server_that_stays_silent_is_given_up_for_silence(server: Server, face: Face) -> None:
+    server.streams = [[SILENCE]] * 100
+    with pytest.raises(HarnessError, match="DEADLINE_EXCEEDED: nothing arrived"):
+        face.follow(server.target)
 
 
 def test_the_callers_key_and_token_are_sent(server: Server, face: Face) -> None:

@@ -44,7 +44,7 @@ func follow(ctx context.Context, line []byte) (any, error) {
 	}
 	result := seen{ExecutionID: execution.GetId()}
 	var text strings.Builder
-	for event, err := range client.FollowEvents(ctx, harnessclient.FollowOptions{ExecutionID: execution.GetId()}) {
+	for event, err := range client.FollowEvents(ctx, &v1.WatchEventsRequest{ExecutionId: execution.GetId()}) {
 		if err != nil {
 			return nil, err
 		}

@@ -5,25 +5,20 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TypeVar
 
 import grpc
+from harnessruntime.v1 import execution_commands_pb2 as commands
 from harnessruntime.v1.action_pb2 import ActionRequest, ActionResponse
 from harnessruntime.v1.action_service_pb2 import RespondActionRequest
 from harnessruntime.v1.action_service_pb2_grpc import ActionServiceStub
 from harnessruntime.v1.conversation_service_pb2_grpc import ConversationServiceStub
 from harnessruntime.v1.event_pb2 import Event
 from harnessruntime.v1.event_stream_pb2 import WatchEventsResponse
-from harnessruntime.v1.execution_commands_pb2 import (
-    CancelExecutionRequest,
-    SendInputRequest,
-    SendInputResponse,
-    StartExecutionRequest,
-)
 from harnessruntime.v1.execution_pb2 import Execution
 from harnessruntime.v1.execution_service_pb2 import GetExecutionRequest
 from harnessruntime.v1.execution_service_pb2_grpc import ExecutionServiceStub
 from harnessruntime.v1.runtime_service_pb2_grpc import RuntimeServiceStub
 
-from harnessruntime_client.errors import error_from
-from harnessruntime_client.log import Log, Patience, Waits, ended, silent, with_key
+from harnessruntime_client.errors import ended, error_from, silent
+from harnessruntime_client.log import Log, Patience, Waits, with_key
 
 _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
@@ -51,7 +46,7 @@ class Client:
     async def __aexit__(self, *_: object) -> None:
         await self._channel.close()
 
-    async def start(self, request: StartExecutionRequest) -> Execution:
+    async def start(self, request: commands.StartExecutionRequest) -> Execution:
         """Starts an execution; it has an idempotency key, so that it is sent again safely."""
         return (await self._call(self.executions.StartExecution, with_key(request))).execution
 
@@ -60,13 +55,19 @@ class Client:
         request = GetExecutionRequest(execution_id=execution_id)
         return (await self._call(self.executions.GetExecution, request)).execution
 
-    async def send(self, request: SendInputRequest) -> SendInputResponse:
+    async def wait(self, execution_id: str) -> Execution:
+        """Waits for an execution's end and returns it as it ended; see the client for threads."""
+        async for _ in self.follow_events(execution_id, event_types=["run.*"]):
+            pass
+        return await self.get(execution_id)
+
+    async def send(self, request: commands.SendInputRequest) -> commands.SendInputResponse:
         """Sends an input; it has an idempotency key, so that it is accepted once."""
         return await self._call(self.executions.SendInput, with_key(request))
 
     async def cancel(self, execution_id: str, reason: str = "") -> Execution:
         """Asks for an execution's end and returns it; see the client for threads."""
-        request = CancelExecutionRequest(execution_id=execution_id, reason=reason)
+        request = commands.CancelExecutionRequest(execution_id=execution_id, reason=reason)
         return (await self._call(self.executions.CancelExecution, request)).execution
 
     async def respond(self, execution_id: str, action_id: str, answer: ActionResponse) -> ActionRequest:
@@ -78,16 +79,12 @@ class Client:
         self, execution_id: str, after_sequence: int = 0, event_types: Sequence[str] = ()
     ) -> AsyncIterator[Event]:
         """Yields an execution's events through the terminal one; see the client for threads."""
-        log, patience = Log(execution_id, after_sequence, event_types), Patience(self._waits, self._waits.stream_give_up)
+        log, silence = Log(self._waits, execution_id, after_sequence, event_types), 3 * self._waits.heartbeat
         while True:
             failure = ended()
-            patience.opened()
-            stream = self.executions.WatchEvents(log.request(), metadata=self._headers)
+            stream = self.executions.WatchEvents(log.open(), metadata=self._headers)
             try:
-                while isinstance(
-                    frame := await asyncio.wait_for(stream.read(), 3 * self._waits.heartbeat), WatchEventsResponse
-                ):
-                    patience.heard(len(frame.events) > 0)
+                while isinstance(frame := await asyncio.wait_for(stream.read(), silence), WatchEventsResponse):
                     for event in log.take(frame):
                         yield event
                     if log.over:
@@ -98,11 +95,9 @@ class Client:
                 failure = error_from(error)
             finally:
                 stream.cancel()
-            await asyncio.sleep(patience.delay(failure))
+            await asyncio.sleep(log.delay(failure))
 
-    async def _call(
-        self, method: "grpc.aio.UnaryUnaryMultiCallable[_Request, _Response]", request: _Request
-    ) -> _Response:
+    async def _call(self, method: "grpc.aio.UnaryUnaryMultiCallable[_Request, _Response]", request: _Request) -> _Response:
         patience = Patience(self._waits, self._waits.call_give_up)
         while True:
             try:

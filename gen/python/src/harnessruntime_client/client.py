@@ -6,24 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import grpc
+from harnessruntime.v1 import execution_commands_pb2 as commands
 from harnessruntime.v1.action_pb2 import ActionRequest, ActionResponse
 from harnessruntime.v1.action_service_pb2 import RespondActionRequest
 from harnessruntime.v1.action_service_pb2_grpc import ActionServiceStub
 from harnessruntime.v1.conversation_service_pb2_grpc import ConversationServiceStub
 from harnessruntime.v1.event_pb2 import Event
-from harnessruntime.v1.execution_commands_pb2 import (
-    CancelExecutionRequest,
-    SendInputRequest,
-    SendInputResponse,
-    StartExecutionRequest,
-)
 from harnessruntime.v1.execution_pb2 import Execution
 from harnessruntime.v1.execution_service_pb2 import GetExecutionRequest
 from harnessruntime.v1.execution_service_pb2_grpc import ExecutionServiceStub
 from harnessruntime.v1.runtime_service_pb2_grpc import RuntimeServiceStub
 
-from harnessruntime_client.errors import error_from
-from harnessruntime_client.log import Log, Patience, Waits, ended, silent, with_key
+from harnessruntime_client.errors import HarnessError, ended, error_from, silent
+from harnessruntime_client.log import Log, Patience, Waits, with_key
 
 _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
@@ -55,7 +50,7 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self._channel.close()
 
-    def start(self, request: StartExecutionRequest) -> Execution:
+    def start(self, request: commands.StartExecutionRequest) -> Execution:
         """Starts an execution; it has an idempotency key, so that it is sent again safely."""
         return self._call(self.executions.StartExecution, with_key(request)).execution
 
@@ -63,16 +58,25 @@ class Client:
         """Returns an execution as it stands."""
         return self._call(self.executions.GetExecution, GetExecutionRequest(execution_id=execution_id)).execution
 
-    def send(self, request: SendInputRequest) -> SendInputResponse:
+    def wait(self, execution_id: str) -> Execution:
+        """Waits for an execution's end, for as long as that takes, and returns it as it ended: look at its `state`.
+
+        Raises as `follow_events` does.
+        """
+        for _ in self.follow_events(execution_id, event_types=["run.*"]):
+            pass
+        return self.get(execution_id)
+
+    def send(self, request: commands.SendInputRequest) -> commands.SendInputResponse:
         """Sends an input; it has an idempotency key, so that it is accepted once."""
         return self._call(self.executions.SendInput, with_key(request))
 
     def cancel(self, execution_id: str, reason: str = "") -> Execution:
         """Asks for an execution's end and returns it: CANCELLING, or as it ended. The first reason counts.
 
-        `follow_events` ends once the native work has.
+        `wait` returns once the native work has ended.
         """
-        request = CancelExecutionRequest(execution_id=execution_id, reason=reason)
+        request = commands.CancelExecutionRequest(execution_id=execution_id, reason=reason)
         return self._call(self.executions.CancelExecution, request).execution
 
     def respond(self, execution_id: str, action_id: str, answer: ActionResponse) -> ActionRequest:
@@ -93,23 +97,20 @@ class Client:
         the rest. Raises `ContiguityError` when an event is missing, and `HarnessError` when the server refuses or
         nothing has arrived for `stream_give_up`.
         """
-        log, patience = Log(execution_id, after_sequence, event_types), Patience(self._waits, self._waits.stream_give_up)
+        log, silence = Log(self._waits, execution_id, after_sequence, event_types), 3 * self._waits.heartbeat
         while True:
             failure = ended()
-            patience.opened()
-            stream = self.executions.WatchEvents(log.request(), metadata=self._headers)
-            watchdog = _Watchdog(3 * self._waits.heartbeat, stream.cancel)
+            stream = self.executions.WatchEvents(log.open(), metadata=self._headers)
             try:
-                while (frame := watchdog.guard(lambda: next(stream, None))) is not None:
-                    patience.heard(len(frame.events) > 0)
+                while (frame := _within(silence, lambda: next(stream, None), stream.cancel)) is not None:
                     yield from log.take(frame)
                     if log.over:
                         return
-            except grpc.RpcError as error:
-                failure = silent() if watchdog.barked else error_from(error)
+            except HarnessError as error:
+                failure = error
             finally:
                 stream.cancel()
-            time.sleep(patience.delay(failure))
+            time.sleep(log.delay(failure))
 
     def _call(self, method: "grpc.UnaryUnaryMultiCallable[_Request, _Response]", request: _Request) -> _Response:
         patience = Patience(self._waits, self._waits.call_give_up)
@@ -121,21 +122,20 @@ class Client:
             time.sleep(patience.delay(failure))
 
 
-class _Watchdog:
-    """Calls `bark` when what it guards takes longer than `limit` seconds."""
+def _within(limit: float, read: Callable[[], _Response], cancel: Callable[[], object]) -> _Response:
+    """Returns what `read` does. Cancels it after `limit` seconds; what it then raises stands for silence."""
+    silence = threading.Event()
 
-    def __init__(self, limit: float, bark: Callable[[], object]) -> None:
-        self._limit, self._bark, self.barked = limit, bark, False
+    def bark() -> None:
+        silence.set()
+        cancel()
 
-    def guard(self, wait: Callable[[], _Response]) -> _Response:
-        timer = threading.Timer(self._limit, self._on_time)
-        timer.daemon = True
-        timer.start()
-        try:
-            return wait()
-        finally:
-            timer.cancel()
-
-    def _on_time(self) -> None:
-        self.barked = True
-        self._bark()
+    watchdog = threading.Timer(limit, bark)
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        return read()
+    except grpc.RpcError as error:
+        raise silent() if silence.is_set() else error_from(error)
+    finally:
+        watchdog.cancel()

@@ -55,15 +55,8 @@ def error_from(error: grpc.RpcError) -> HarnessError:
 #: The server's own reasons that go away by themselves.
 _PASSING = {"SEQUENCE_CONFLICT", "STORE_UNAVAILABLE", "SERVER_DRAINING", "RESUME_AFTER"}
 #: Codes that stay the same however often one asks, when no reason says more.
-_LASTING = {
-    grpc.StatusCode.UNIMPLEMENTED,
-    grpc.StatusCode.UNAUTHENTICATED,
-    grpc.StatusCode.PERMISSION_DENIED,
-    grpc.StatusCode.NOT_FOUND,
-    grpc.StatusCode.ALREADY_EXISTS,
-    grpc.StatusCode.FAILED_PRECONDITION,
-    grpc.StatusCode.OUT_OF_RANGE,
-}
+_LASTING = {"UNIMPLEMENTED", "UNAUTHENTICATED", "PERMISSION_DENIED", "NOT_FOUND", "ALREADY_EXISTS"}
+_LASTING |= {"FAILED_PRECONDITION", "OUT_OF_RANGE"}
 
 
 def is_retryable(error: Exception) -> bool:
@@ -74,4 +67,12 @@ def is_retryable(error: Exception) -> bool:
     """
     if not isinstance(error, HarnessError):
         return False
-    return error.reason in _PASSING if error.reason else error.code not in _LASTING
+    return error.reason in _PASSING if error.reason else error.code.name not in _LASTING
+
+
+def ended() -> HarnessError:
+    return HarnessError("the stream ended before the execution did", grpc.StatusCode.UNAVAILABLE)
+
+
+def silent() -> HarnessError:
+    return HarnessError("nothing arrived for three heartbeats", grpc.StatusCode.DEADLINE_EXCEEDED)

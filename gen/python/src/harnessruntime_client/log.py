@@ -3,23 +3,17 @@
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-import grpc
+from harnessruntime.v1 import execution_pb2
 from harnessruntime.v1.event_pb2 import Event
 from harnessruntime.v1.event_stream_pb2 import WatchEventsRequest, WatchEventsResponse
 from harnessruntime.v1.execution_commands_pb2 import SendInputRequest, StartExecutionRequest
-from harnessruntime.v1.execution_pb2 import (
-    EXECUTION_STATE_CANCELLED,
-    EXECUTION_STATE_FAILED,
-    EXECUTION_STATE_SUCCEEDED,
-)
 
 from harnessruntime_client.errors import ContiguityError, HarnessError, is_retryable
 
-_TERMINAL = (EXECUTION_STATE_SUCCEEDED, EXECUTION_STATE_FAILED, EXECUTION_STATE_CANCELLED)
 _Keyed = TypeVar("_Keyed", StartExecutionRequest, SendInputRequest)
 
 
@@ -33,8 +27,6 @@ class Waits:
     call_timeout: float = 30  #: how long one try of a call may take
     call_give_up: float = 10  #: a call is not tried again later than this
     stream_give_up: float = 600  #: a stream fails once nothing has arrived for this long
-    clock: Callable[[], float] = time.monotonic
-    random: Callable[[], float] = random.random
 
     def channel_options(self) -> list[tuple[str, int]]:
         """Lets a channel reconnect as fast as this says, and notice within three heartbeats and a half that it is dead."""
@@ -53,37 +45,34 @@ class Patience:
 
     def __init__(self, waits: Waits, give_up: float) -> None:
         self._waits, self._give_up, self._failures = waits, give_up, 0
-        self._heard = self._opened = waits.clock()
-
-    def opened(self) -> None:
-        self._opened = self._waits.clock()
-
-    def heard(self, progress: bool) -> None:
-        self._heard = self._waits.clock()
-        self._failures = 0 if progress else self._failures
+        self._heard = self._opened = time.monotonic()
 
     def delay(self, error: HarnessError) -> float:
         """Returns how long to wait, or raises the error when there is no further try."""
-        now, waits = self._waits.clock(), self._waits
+        now, waits = time.monotonic(), self._waits
         self._failures = 1 if now - self._opened > waits.max_delay else self._failures + 1
         ceiling = min(waits.max_delay, waits.base_delay * 2 ** min(self._failures - 1, 20))
-        delay: float = error.retry_after + waits.random() * ceiling
+        delay: float = error.retry_after + random.random() * ceiling
         if not is_retryable(error) or now - self._heard + delay > self._give_up:
             raise error
         return delay
 
 
-class Log:
-    """A reader's place in an execution's log."""
+class Log(Patience):
+    """A reader's place in an execution's log, over all its streams."""
 
-    def __init__(self, execution_id: str, after_sequence: int, event_types: Sequence[str]) -> None:
+    def __init__(self, waits: Waits, execution_id: str, after_sequence: int, event_types: Sequence[str]) -> None:
+        super().__init__(waits, waits.stream_give_up)
         self._id, self._after, self._types, self.over = execution_id, after_sequence, list(event_types), False
 
-    def request(self) -> WatchEventsRequest:
+    def open(self) -> WatchEventsRequest:
+        """Returns what opens the next stream."""
+        self._opened = time.monotonic()
         return WatchEventsRequest(execution_id=self._id, after_sequence=self._after, event_types=self._types)
 
     def take(self, frame: WatchEventsResponse) -> Iterator[Event]:
         """Yields what is new in a frame and moves on; raises ContiguityError when an event is missing."""
+        self._heard = time.monotonic()
         following, before = frame.next_after_sequence, 0
         for event in frame.events:
             sequence, expected = event.sequence, max(before, self._after) + 1
@@ -91,29 +80,22 @@ class Log:
                 raise ContiguityError(self._id, expected, sequence)
             before = sequence
             if sequence > self._after:
-                self._after = sequence
+                self._after, self._failures = sequence, 0
                 yield event
         if following > self._after and not self._types:
             raise ContiguityError(self._id, self._after + 1, following + 1)
         self._after = max(self._after, following)
         if frame.head_sequence < self._after:
             raise ContiguityError(self._id, self._after, frame.head_sequence)
-        self.over = frame.state in _TERMINAL and self._after == frame.head_sequence
-
-
-def ended() -> HarnessError:
-    return HarnessError("the stream ended before the execution did", grpc.StatusCode.UNAVAILABLE)
-
-
-def silent() -> HarnessError:
-    return HarnessError("nothing arrived for three heartbeats", grpc.StatusCode.DEADLINE_EXCEEDED)
+        ended = (execution_pb2.EXECUTION_STATE_SUCCEEDED, execution_pb2.EXECUTION_STATE_FAILED)
+        is_terminal = frame.state in (*ended, execution_pb2.EXECUTION_STATE_CANCELLED)
+        self.over = is_terminal and self._after == frame.head_sequence
 
 
 def with_key(request: _Keyed) -> _Keyed:
     """A request without an idempotency key gets one; the caller's own message stays as it is."""
-    if request.HasField("idempotency_key"):
-        return request
     keyed = type(request)()
     keyed.CopyFrom(request)
-    keyed.idempotency_key = uuid.uuid4().hex
+    if not keyed.HasField("idempotency_key"):
+        keyed.idempotency_key = uuid.uuid4().hex
     return keyed

@@ -22,7 +22,7 @@ func run(ctx context.Context, client *harnessclient.Client, provider, input stri
 	if err != nil {
 		return err
 	}
-	for event, err := range client.FollowEvents(ctx, harnessclient.FollowOptions{ExecutionID: execution.GetId()}) {
+	for event, err := range client.FollowEvents(ctx, &v1.WatchEventsRequest{ExecutionId: execution.GetId()}) {
 		if err != nil {
 			return err
 		}
