@@ -8,7 +8,7 @@ import {
 import type { Caller, Runtime } from "../core/runtime.js";
 import type { Check } from "./conformance/check.js";
 import { CHECKS } from "./conformance/checks.js";
-import { levelOf, type Scene } from "./conformance/scene.js";
+import { levelOf, type Scene, type StartedProcesses } from "./conformance/scene.js";
 import type { Situations } from "./conformance/situation.js";
 
 /** The version of the list of checks, as a result names it. */
@@ -22,6 +22,8 @@ export interface ConformanceOptions {
   readonly limitMs?: number;
   /** Kills (−9) the processes that the provider started. Unset: the checks that need it are skipped. */
   readonly kill?: () => Promise<void>;
+  /** Looks at the processes that the provider started. Unset: what it says of them is believed. */
+  readonly processes?: StartedProcesses;
   /** The same provider, in the same runtime, with noise in its harness's output. Unset: the check that needs it is skipped. */
   readonly noisyProviderId?: string;
   /** Called after each check. */
@@ -89,6 +91,7 @@ export function openScene(runtime: Runtime, providerId: string, options: Conform
     caller: options.caller ?? { tenantId: "conformance", userId: "conformance" },
     limitMs: options.limitMs ?? 120_000,
     kill: options.kill,
+    processes: options.processes,
     noisyProviderId: options.noisyProviderId,
   };
 }

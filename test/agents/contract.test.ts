@@ -1,5 +1,5 @@
 import { describe } from "vitest";
-import { killStarted } from "../../src/providers/containment/kill.js";
+import { killStarted, listCarrying, startedMarks } from "../../src/providers/containment/started.js";
 import { testProviderContract } from "../providers/contract.js";
 import { type AgentName, isInstalled, openRealAgent } from "./real-agent.js";
 
@@ -13,12 +13,14 @@ const situations = {
   approval: script("shell touch approved.txt", "text done"),
 };
 
+const processes = { marks: startedMarks, carrying: listCarrying };
+
 describe.each(AGENTS.filter(isInstalled))("%s", (name) => {
   testProviderContract(
     name,
     async () => {
       const { runtime, close } = await openRealAgent(name);
-      return { runtime, close, providerId: name, situations, limitMs: 90_000, kill: killStarted };
+      return { runtime, close, providerId: name, situations, limitMs: 90_000, kill: killStarted, processes };
     },
     [
       ...["artifact.list is UNSUPPORTED", "input.steer is UNSUPPORTED", "action.input is UNSUPPORTED"],

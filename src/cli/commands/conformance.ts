@@ -13,7 +13,7 @@ import {
   type Situations,
 } from "../../providers/conformance/situation.js";
 import { type Checked, type ConformanceOptions, runProviderConformance } from "../../providers/conformance.js";
-import { killStarted } from "../../providers/containment/kill.js";
+import { killStarted, listCarrying, startedMarks } from "../../providers/containment/started.js";
 import { openMemoryStore } from "../../store/memory.js";
 import { CliError, EXIT } from "../cli-error.js";
 import type { ReadConfig } from "../config/read-config.js";
@@ -79,8 +79,9 @@ function readSituations(providerId: string, file: string | undefined): Situation
   return { ...given, ...rest, ...(input_value === undefined ? {} : { inputValue: input_value }) } as Situations;
 }
 
-function faultsOf({ manifest }: Provider): Pick<ConformanceOptions, "kill"> {
-  return manifest.topologies.includes(Topology.SUBPROCESS) ? { kill: killStarted } : {};
+function faultsOf({ manifest }: Provider): Pick<ConformanceOptions, "kill" | "processes"> {
+  if (!manifest.topologies.includes(Topology.SUBPROCESS)) return {};
+  return { kill: killStarted, processes: { marks: startedMarks, carrying: listCarrying } };
 }
 
 const SIGNS = { passed: paint("green", "✓"), failed: paint("red", "✗"), skipped: paint("dim", "–") } as const;

@@ -9,13 +9,18 @@ export const CANCEL_CHECKS: readonly Check[] = [
     title: "C01 a running execution is cancelled, and nothing of it is left running",
     capability: "execution.cancel",
     async run(scene) {
+      const before = await scene.processes?.marks();
       const run = await startRun(scene, scene.situations.long);
       await run.until("text", () => run.text !== "");
+      const during = await scene.processes?.marks();
       await run.cancel("enough");
       const { cancel, containment } = await mustEnd(run, ExecutionState.CANCELLED);
       if (cancel?.reason !== "enough") fail(`its reason is ${JSON.stringify(cancel?.reason)}`);
       if (containment !== undefined && containment.escaped.length > 0)
         fail(`still running: ${containment.escaped.join(", ")}`);
+      const own = new Set([...(during ?? [])].filter((mark) => !before?.has(mark)));
+      const left = (await scene.processes?.carrying(own)) ?? [];
+      if (left.length > 0) fail(`run_cancelled says that nothing is left, and still running: ${left.join(", ")}`);
       const isProcess = scene.manifest.topologies.includes(Topology.SUBPROCESS);
       if (isProcess && containment === undefined) fail("run_cancelled does not say what became of its processes");
       return cancel.cleanupError === "" ? undefined : SupportLevel.DEGRADED;

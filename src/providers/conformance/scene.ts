@@ -26,10 +26,20 @@ export interface Scene {
   readonly limitMs: number;
   /** Kills (−9) the processes that the provider started; unset where it has none, or that cannot be done. */
   readonly kill: (() => Promise<void>) | undefined;
+  /** Looks at the processes that the provider started; unset where that cannot be done. */
+  readonly processes: StartedProcesses | undefined;
   /** The same provider with noise in its harness's output; unset where that cannot be done. */
   readonly noisyProviderId: string | undefined;
   /** Every execution that a check started: all are looked at in the end. */
   readonly runs: CheckedRun[];
+}
+
+/** What a check sees of a provider's processes for itself: the provider's own word is what is checked. */
+export interface StartedProcesses {
+  /** The marks of all that is running now. */
+  marks(): Promise<ReadonlySet<string>>;
+  /** The living processes that carry one of these marks, one description each. */
+  carrying(marks: ReadonlySet<string>): Promise<readonly string[]>;
 }
 
 /** Starts an execution and follows it. */

@@ -1,3 +1,4 @@
+import { listCarrying, startedMarks } from "../../../src/providers/containment/started.js";
 import { testProviderContract } from "../contract.js";
 import { type AgentFixtureOptions, closeFixtures, openAgent } from "./fixture.js";
 
@@ -36,6 +37,7 @@ function open(settings: AgentFixtureOptions) {
       situations,
       limitMs: 20_000,
       kill,
+      processes: { marks: startedMarks, carrying: listCarrying },
       noisyProviderId: "noisy",
       close: closeFixtures,
     };

@@ -2,7 +2,9 @@ import { readFileSync } from "node:fs";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { PRESETS } from "../../../src/providers/acp/presets.js";
+import { SupportLevel } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
+import { PRESETS, type PresetName } from "../../../src/providers/acp/presets.js";
+import { acpProvider } from "../../../src/providers/acp/provider.js";
 import { parseAcpSettings, resolveSettings } from "../../../src/providers/acp/settings.js";
 import { SETTINGS_SCHEMA } from "../../../src/providers/acp/settings-schema.js";
 
@@ -36,6 +38,19 @@ describe("docs/providers/acp.md", () => {
       const key = `limits.${name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`;
       const row = page.split("\n").find((line) => line.startsWith("|") && line.includes(`\`${key}\``));
       expect(row, key).toMatch(new RegExp(`\\b${value}\\b`));
+    }
+  });
+
+  test("shows the levels that each preset declares", () => {
+    const [, measured = ""] = page.split("## What was measured");
+    const rows = Array.from(measured.matchAll(/^\| `([a-z]+\.[a-z_]+)` \| ([A-Z]+)/gm), ([, name = "", level]) => [
+      name,
+      level,
+    ]);
+    expect(rows.length).toBeGreaterThan(10);
+    for (const agent of Object.keys(PRESETS) as PresetName[]) {
+      const { capabilities } = acpProvider({ agent }).manifest;
+      expect(rows).toEqual(rows.map(([name = ""]) => [name, SupportLevel[capabilities[name] ?? 0]]));
     }
   });
 
