@@ -54,3 +54,26 @@ test("a thread that ended before anybody waited for it fails the opening", async
   await once(worker, "exit");
   await expect(link.opened()).rejects.toMatchObject(UNAVAILABLE);
 });
+
+/** A thread that answers each query with how many came in its message, and refuses to list. */
+function startCounting(): Worker {
+  const source = `const { parentPort } = require("node:worker_threads");
+    parentPort.on("message", ({ kind, queries }) => {
+      if (kind === "close") return parentPort.postMessage({ kind: "closed" });
+      const failure = { code: "SQLITE_IOERR", message: "broken" };
+      const answers = queries.map(([id, { method }]) => [id, method === "listUnfinished" ? { failure } : { value: queries.length }]);
+      parentPort.postMessage({ kind: "answers", answers });
+    });`;
+  return new Worker(source, { eval: true });
+}
+
+test("the reads of one turn of the event loop share a message, and one that fails harms no other", async () => {
+  const link = new ThreadLink<ReaderRequest, ReaderReply>(startCounting(), "harness.db");
+  const queue = new ReadQueue(link, "harness.db", () => {});
+  const get = { method: "getExecution", key: newKey() } as const;
+  const together = await Promise.allSettled([queue.ask(get), queue.ask({ method: "listUnfinished" }), queue.ask(get)]);
+  expect(together).toMatchObject([{ value: 3 }, { status: "rejected", reason: UNAVAILABLE }, { value: 3 }]);
+  expect(await queue.ask(get)).toBe(1);
+  await queue.idle();
+  await link.close({ kind: "close" });
+});

@@ -129,17 +129,22 @@ export type Query =
   | { readonly method: "listConversations"; readonly query: ConversationQuery; readonly position: Position | undefined }
   | { readonly method: "findIdempotent"; readonly tenantId: string; readonly scope: string };
 
+export type NumberedQuery = readonly [id: number, query: Query];
+export type NumberedAnswer = readonly [
+  id: number,
+  answer: { readonly value: unknown } | { readonly failure: FileFailure },
+];
+
 /** The reader opens the file when it is told that the writer has. */
 export type ReaderRequest =
   | { readonly kind: "open" }
-  | { readonly kind: "query"; readonly id: number; readonly query: Query }
+  | { readonly kind: "queries"; readonly queries: readonly NumberedQuery[] }
   | { readonly kind: "checkpoint" }
   | { readonly kind: "close" };
 
 export type ReaderReply =
   | { readonly kind: "opened" }
   | { readonly kind: "failed"; readonly failure: FileFailure }
-  | { readonly kind: "answer"; readonly id: number; readonly value: unknown }
-  | { readonly kind: "refused"; readonly id: number; readonly failure: FileFailure }
+  | { readonly kind: "answers"; readonly answers: readonly NumberedAnswer[] }
   | { readonly kind: "checkpointed" }
   | { readonly kind: "closed" };

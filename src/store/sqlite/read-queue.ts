@@ -1,5 +1,6 @@
+import { setImmediate } from "node:timers";
 import type { HarnessError } from "../../core/errors.js";
-import type { Query, ReaderReply, ReaderRequest } from "./messages.js";
+import type { NumberedAnswer, NumberedQuery, Query, ReaderReply, ReaderRequest } from "./messages.js";
 import { fileError, type ThreadLink } from "./thread-link.js";
 
 interface Pending {
@@ -7,13 +8,14 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
-/** Sends queries to the reader and gives back its answers. */
+/** Sends queries to the reader, all of one turn of the event loop in one message, and gives back its answers. */
 export class ReadQueue {
   readonly #link: ThreadLink<ReaderRequest, ReaderReply>;
   readonly #file: string;
   /** Called when the reader has written the log back. */
   readonly #onCheckpointed: () => void;
   readonly #asked = new Map<number, Pending>();
+  #gathering: NumberedQuery[] = [];
   #id = 0;
   #lost: HarnessError | undefined;
   #onIdle: (() => void) | undefined;
@@ -35,10 +37,16 @@ export class ReadQueue {
         return;
       }
       const id = ++this.#id;
-      this.#link.send({ kind: "query", id, query });
       this.#link.owe();
       this.#asked.set(id, { resolve, reject });
+      if (this.#gathering.push([id, query]) === 1) setImmediate(() => this.#send());
     });
+  }
+
+  #send(): void {
+    const queries = this.#gathering;
+    this.#gathering = [];
+    if (this.#lost === undefined) this.#link.send({ kind: "queries", queries });
   }
 
   /** Has the reader write the log back. */
@@ -56,14 +64,18 @@ export class ReadQueue {
 
   #receive(reply: ReaderReply): void {
     if (reply.kind === "checkpointed") this.#onCheckpointed();
-    if (reply.kind !== "answer" && reply.kind !== "refused") return;
-    const pending = this.#asked.get(reply.id);
-    if (pending === undefined) return;
-    this.#asked.delete(reply.id);
-    this.#link.settle();
-    if (reply.kind === "answer") pending.resolve(reply.value);
-    else pending.reject(fileError(this.#file, reply.failure));
+    if (reply.kind !== "answers") return;
+    for (const [id, answer] of reply.answers) this.#settle(id, answer);
     if (this.#asked.size === 0) this.#onIdle?.();
+  }
+
+  #settle(id: number, answer: NumberedAnswer[1]): void {
+    const pending = this.#asked.get(id);
+    if (pending === undefined) return;
+    this.#asked.delete(id);
+    this.#link.settle();
+    if ("value" in answer) pending.resolve(answer.value);
+    else pending.reject(fileError(this.#file, answer.failure));
   }
 
   #lose(error: HarnessError): void {

@@ -4,7 +4,7 @@ import { ConversationReader } from "./conversation-reader.js";
 import { ExecutionLists } from "./execution-lists.js";
 import { toFailure } from "./file-errors.js";
 import { LogReader } from "./log-reader.js";
-import type { FileSettings, Query, ReaderReply, ReaderRequest } from "./messages.js";
+import type { FileSettings, NumberedAnswer, NumberedQuery, Query, ReaderReply, ReaderRequest } from "./messages.js";
 import { openBeside } from "./open-file.js";
 import { SideReader } from "./side-reader.js";
 
@@ -20,8 +20,8 @@ class Reader {
   readonly #log: LogReader;
   readonly #side: SideReader;
   readonly #conversations: ConversationReader;
-  /** Answers in a transaction, so that all rows are of one moment. */
-  readonly #answer: (query: Query) => unknown;
+  /** Reads in a transaction, so that all rows are of one moment. */
+  readonly #transact: (query: Query) => unknown;
 
   constructor(port: MessagePort, db: Database, file: string) {
     this.#port = port;
@@ -31,22 +31,36 @@ class Reader {
     this.#log = new LogReader(db);
     this.#side = new SideReader(db);
     this.#conversations = new ConversationReader(db);
-    this.#answer = db.transaction((query: Query) => this.#read(query));
+    this.#transact = db.transaction((query: Query) => this.#read(query));
   }
 
   receive(request: Exclude<ReaderRequest, { kind: "open" }>): void {
-    if (request.kind === "query") this.#query(request.id, request.query);
+    if (request.kind === "queries") this.#answerAll(request.queries);
     else if (request.kind === "checkpoint") this.#checkpoint();
     else this.#close();
   }
 
-  #query(id: number, query: Query): void {
-    try {
-      const value = this.#answer(query);
-      this.#port.postMessage({ kind: "answer", id, value } satisfies ReaderReply, transferable(query, value));
-    } catch (error) {
-      this.#port.postMessage({ kind: "refused", id, failure: toFailure(this.#file, error) } satisfies ReaderReply);
+  /** Answers in one message, but for parts of logs: those are large, and each leaves as soon as it is there. */
+  #answerAll(queries: readonly NumberedQuery[]): void {
+    const answers: NumberedAnswer[] = [];
+    for (const [id, query] of queries) {
+      const answer = this.#answer(query);
+      if (query.method === "read") this.#reply([[id, answer]], transferable(answer));
+      else answers.push([id, answer]);
     }
+    if (answers.length > 0) this.#reply(answers);
+  }
+
+  #answer(query: Query): NumberedAnswer[1] {
+    try {
+      return { value: this.#transact(query) };
+    } catch (error) {
+      return { failure: toFailure(this.#file, error) };
+    }
+  }
+
+  #reply(answers: readonly NumberedAnswer[], buffers: readonly ArrayBuffer[] = []): void {
+    this.#port.postMessage({ kind: "answers", answers } satisfies ReaderReply, buffers);
   }
 
   #read(query: Query): unknown {
@@ -121,9 +135,9 @@ type SideQuery = Extract<
 >;
 
 /** The buffers of a log's chunks, which go to the other thread without a copy. */
-function transferable(query: Query, value: unknown): ArrayBuffer[] {
-  if (query.method !== "read" || value === undefined) return [];
-  const { chunks } = value as { readonly chunks: readonly { readonly bytes: Uint8Array<ArrayBuffer> }[] };
+function transferable(answer: NumberedAnswer[1]): ArrayBuffer[] {
+  if (!("value" in answer) || answer.value === undefined) return [];
+  const { chunks } = answer.value as { readonly chunks: readonly { readonly bytes: Uint8Array<ArrayBuffer> }[] };
   return chunks
     .map(({ bytes }) => bytes)
     .filter(isAlone)
