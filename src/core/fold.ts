@@ -67,10 +67,31 @@ export function emptyFold(start: Execution): Fold {
 
 /** Returns the execution as callers see it. The caller may keep and change it. */
 export function toExecution(fold: Fold): Execution {
-  const execution = clone(ExecutionSchema, fold.execution);
-  execution.lastSequence = fold.lastSequence;
-  execution.updateTime = timestampFromMs(fold.updateTimeMs);
-  return execution;
+  return Object.assign(clone(ExecutionSchema, fold.execution), moving(fold));
+}
+
+/** What was encoded of a live execution: kept until its next event, for those who ask again and again. */
+const encoded = new WeakMap<Fold, Uint8Array>();
+/** A larger one is encoded anew each time, in bytes: its input is in memory already. */
+const KEPT_BYTES = 64 * 1024;
+
+/** Returns the wire form of {@link toExecution}. Shared: do not change it. */
+export function encodeExecution(fold: Fold): Uint8Array {
+  const kept = encoded.get(fold);
+  if (kept !== undefined) return kept;
+  const bytes = toBinary(ExecutionSchema, amend(fold.execution, moving(fold)));
+  if (bytes.length <= KEPT_BYTES) encoded.set(fold, bytes);
+  return bytes;
+}
+
+/** Returns the same of a stored execution: its parts one after another, which every reader of the wire form merges. */
+export function encodeStored(stored: StoredExecution): Uint8Array {
+  return Buffer.concat([stored.start, stored.row, toBinary(ExecutionSchema, create(ExecutionSchema, moving(stored)))]);
+}
+
+/** The fields that every event changes. */
+function moving({ lastSequence, updateTimeMs }: Pick<Fold, "lastSequence" | "updateTimeMs">) {
+  return { lastSequence, updateTime: timestampFromMs(updateTimeMs) };
 }
 
 /** The fields of an execution that never change after its first event. */

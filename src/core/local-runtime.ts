@@ -39,7 +39,7 @@ import { closedActionError } from "./decide-action.js";
 import { draining } from "./draining.js";
 import { HarnessError, invalid, notFound } from "./errors.js";
 import { parseEventTypes } from "./event-name.js";
-import { decodeFold, toExecution } from "./fold.js";
+import { decodeFold, encodeExecution, encodeStored, toExecution } from "./fold.js";
 import { FollowedTails } from "./followed-tails.js";
 import { isTerminal } from "./lifecycle.js";
 import type { LiveExecution } from "./live-execution.js";
@@ -86,6 +86,12 @@ export class LocalRuntime implements Runtime {
     const live = this.#find(caller, executionId);
     if (live !== undefined) return toExecution(live.writer.committed);
     return toExecution(decodeFold(await this.#mustLoad(caller, executionId)));
+  }
+
+  async encodedExecution(caller: Caller, executionId: string): Promise<Uint8Array> {
+    const live = this.#find(caller, executionId);
+    if (live !== undefined) return encodeExecution(live.writer.committed);
+    return encodeStored(await this.#mustLoad(caller, executionId));
   }
 
   async listExecutions(caller: Caller, request: ListExecutionsRequest) {

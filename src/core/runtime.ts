@@ -96,6 +96,8 @@ export interface Runtime {
    */
   startExecution(caller: Caller, request: StartExecutionRequest, executionId?: string): Promise<Execution>;
   getExecution(caller: Caller, executionId: string): Promise<Execution>;
+  /** The same in the wire form, mostly as it is kept. Shared: do not change it. */
+  encodedExecution(caller: Caller, executionId: string): Promise<Uint8Array>;
   listExecutions(
     caller: Caller,
     request: ListExecutionsRequest,

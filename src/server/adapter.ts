@@ -45,15 +45,16 @@ const UNCOMPRESSED: ReadonlySet<unknown> = new Set([
 
 export function createAdapter(options: AdapterOptions): Adapter {
   const byPath = new Map(options.handlers.map((handler) => [handler.requestPath, handler]));
-  /** The open calls, and whether each may outlive a drain. */
-  const open = new Map<NodeResponse, boolean>();
+  /** Open calls, counted: a map of them, ever growing and shrinking, would keep many alive until a full collection. */
+  const open = { outliving: 0, others: 0 };
   const onClose = new Set<() => void>();
 
   const track = (handler: Handler, response: NodeResponse): void => {
-    open.set(response, options.outlivesDrain(handler));
+    const kind = options.outlivesDrain(handler) ? "outliving" : "others";
+    open[kind]++;
     // The RPC library's own promise may never settle; a response always closes.
     response.once("close", () => {
-      open.delete(response);
+      open[kind]--;
       for (const look of onClose) look();
     });
   };
@@ -79,7 +80,7 @@ export function createAdapter(options: AdapterOptions): Adapter {
       } else call(handler, request, response, source);
     },
     async idle(timeoutMs, outliving) {
-      const isIdle = (): boolean => [...open.values()].every((outlives) => outlives && outliving === "ignored");
+      const isIdle = (): boolean => open.others === 0 && (outliving === "ignored" || open.outliving === 0);
       if (isIdle()) return;
       await new Promise<void>((resolve) => {
         const done = (): void => {

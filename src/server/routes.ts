@@ -12,6 +12,7 @@ import { type AttachOptions, attachExecution } from "./attach.js";
 import { callerOf } from "./call.js";
 import { type Drain, serverDraining } from "./drain.js";
 import { listEvents, watchEvents } from "./execution-streams.js";
+import { getExecution } from "./get-execution.js";
 import { pageOf } from "./paging.js";
 
 /** The protocol's version, a date. */
@@ -68,9 +69,7 @@ export function executionRoutes(options: AttachOptions): ServiceImpl<typeof Exec
     startExecution: async (request, context) => ({
       execution: await runtime.startExecution(callerOf(context), request),
     }),
-    getExecution: async ({ executionId }, context) => ({
-      execution: await runtime.getExecution(callerOf(context), executionId),
-    }),
+    getExecution: (request, context) => getExecution(runtime, request, context),
     listExecutions: (request, context) => runtime.listExecutions(callerOf(context), request),
     waitExecution: async ({ executionId, timeout }, context) => ({
       execution: await runtime.waitExecution(callerOf(context), executionId, waitMsOf(timeout), context.signal),

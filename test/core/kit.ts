@@ -1,4 +1,4 @@
-import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, equals, fromBinary, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterEach, expect } from "vitest";
 import type { ActionRequest, ActionResponseSchema } from "../../gen/ts/harnessruntime/v1/action_pb.js";
 import {
@@ -11,7 +11,7 @@ import {
   SendInputRequestSchema,
   StartExecutionRequestSchema,
 } from "../../gen/ts/harnessruntime/v1/execution_commands_pb.js";
-import type { Execution } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { type Execution, ExecutionSchema } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import type { InputMode } from "../../gen/ts/harnessruntime/v1/input_pb.js";
 import { ProviderManifestSchema, SupportLevel, Topology } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { decodeChunk } from "../../src/core/chunk.js";
@@ -152,8 +152,14 @@ export class Kit {
     return this.start({ providerId: "scripted", config: { steps: [...steps] }, ...more });
   }
 
-  get(executionId: string, caller = CALLER): Promise<Execution> {
-    return this.runtime.getExecution(caller, executionId);
+  /** Returns an execution, whose wire form says the same. */
+  async get(executionId: string, caller = CALLER): Promise<Execution> {
+    const { runtime } = this;
+    const both = [runtime.getExecution(caller, executionId), runtime.encodedExecution(caller, executionId)] as const;
+    const [execution, bytes] = await Promise.all(both);
+    const decoded = fromBinary(ExecutionSchema, bytes, { recursionLimit: 10_000 });
+    if (!equals(ExecutionSchema, decoded, execution)) expect(decoded).toEqual(execution);
+    return execution;
   }
 
   cancel(executionId: string, reason = "", wait = false): Promise<Execution> {

@@ -1,4 +1,4 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { EventSchema } from "../../../gen/ts/harnessruntime/v1/event_pb.js";
 import { type Execution, ExecutionSchema, ExecutionState } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
@@ -50,10 +50,11 @@ export function createFakeRuntime(limits: Partial<RuntimeLimits> = {}): FakeRunt
     if (log === undefined || log.execution.tenantId !== caller.tenantId) throw notFound("execution", id);
     return log;
   };
-  const fake = {
+  const fake: FakeRuntime = {
+    runtime: {} as Runtime,
     watchers: new Set<Watcher>(),
-    failure: undefined as unknown,
-    calls: [] as string[],
+    failure: undefined,
+    calls: [],
     append(executionId: string, texts: readonly string[], state?: ExecutionState): void {
       const log = logs.get(executionId);
       if (log === undefined) throw new Error(`no log ${executionId}`);
@@ -80,6 +81,7 @@ export function createFakeRuntime(limits: Partial<RuntimeLimits> = {}): FakeRunt
       return execution;
     },
     getExecution: async (caller, id) => mustLog(caller, id).execution,
+    encodedExecution: async (caller, id) => toBinary(ExecutionSchema, await fake.runtime.getExecution(caller, id)),
     async waitExecution(caller, id, _timeoutMs, signal) {
       const log = mustLog(caller, id);
       await new Promise<void>((resolve) => {
