@@ -102,10 +102,19 @@ describe("approvals", () => {
 
   test("E78 cancelling denies what is pending", async () => {
     const approvalManager = createApprovalManager();
-    const handle = begin({ approvalManager });
+    let denial: string | undefined;
+    const runtime = runtimeOf(
+      async (services) => {
+        ({ denial } = await services.dispatch({ id: "c1", name: "a", arguments: {} }));
+        return "";
+      },
+      { ...ASK, approvalManager },
+    );
+    const handle = runtime.start("hi", OPTIONS);
     await eventOf(handle, "action.required");
     handle.cancel();
     expect((await handle.result()).status).toBe("cancelled");
+    expect(denial).toBe("cancelled");
     expect(approvalManager.listPending({ tenantId: ADA.tenantId })).toEqual([]);
     expect((await eventsOf(handle)).map(({ payload }) => payload.type)).toContain("action.abandoned");
   });
@@ -136,14 +145,10 @@ describe("approvals", () => {
 
   test("E81 a closed manager denies what waits and what comes", async () => {
     const approvalManager = createApprovalManager();
+    const request = { runId: "r", sessionId: "s", ...ADA, call: { id: "c", name: "a", arguments: {} } };
+    const waiting = approvalManager.check({ id: "x", ...request });
     approvalManager.close();
-    const decision = await approvalManager.check({
-      id: "x",
-      runId: "r",
-      sessionId: "s",
-      ...ADA,
-      call: { id: "c", name: "a", arguments: {} },
-    });
-    expect(decision).toMatchObject({ approved: false, by: "cancelled" });
+    const coming = approvalManager.check({ id: "y", ...request });
+    expect(await Promise.all([waiting, coming])).toMatchObject(Array(2).fill({ approved: false, by: "cancelled" }));
   });
 });

@@ -1,8 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { BudgetLedger, checkBudgets, narrowBudgets } from "../../src/engine/budgets.js";
 import { type ChatMessage, HarnessBudgetError } from "../../src/engine.js";
 import { answer, MAIN, model, runOnce, USAGE } from "./fixtures.js";
+import { openServed } from "./served.js";
 
 const USER: ChatMessage = { role: "user", content: "hi" };
 
@@ -26,17 +29,23 @@ function reserve(ledger: BudgetLedger, wanted: number | undefined): () => void {
 describe("budgets", () => {
   test("E60 every task and control call counts, failed ones too; the one too many is a HarnessBudgetError", async () => {
     const failing = model(() => Promise.reject(new Error("offline")));
+    let error: unknown;
     const result = await runOnce(
       async (services) => {
         services.emit({ type: "output.text.delta", text: "so far" });
-        await services.model(failing, [USER]).catch(() => {});
-        await services.controlModel("main", [USER]);
-        const error = await services.model(failing, [USER]).catch((reason: unknown) => reason);
-        expect(error).toBeInstanceOf(HarnessBudgetError);
+        await expect(services.model(failing, [USER])).rejects.toThrow("offline");
+        await services.controlModel("critic", [USER]);
+        error = await services.model(failing, [USER]).catch((reason: unknown) => reason);
         throw error;
       },
-      { grants: MAIN, models: { main: { provider: model() } }, budgets: { maxModelCalls: 1 } },
+      {
+        grants: { toolIds: [], modelRoles: ["main", "critic"] },
+        models: { critic: { provider: model() } },
+        budgets: { maxModelCalls: 2 },
+      },
     );
+    expect(error).toBeInstanceOf(HarnessBudgetError);
+    expect(failing.calls.length).toBe(1);
     expect(result).toMatchObject({ status: "stopped", text: "so far", reason: { code: "budget_exhausted" } });
   });
 
@@ -50,6 +59,21 @@ describe("budgets", () => {
     );
     expect(result).toMatchObject({ status: "stopped", text: "wrapped up", reason: { code: "budget_exhausted" } });
   });
+
+  test.each([{ maxModelCalls: 0 }, { maxTokens: 0 }])(
+    "E61 over the wire a run that used up %o has FAILED with BUDGET_EXHAUSTED",
+    async (budgets) => {
+      const served = await openServed(async (services) => `${await services.model(model(), [USER])}`, {
+        grants: MAIN,
+        budgets,
+      });
+      const { id } = await served.start("hello");
+      expect(await served.wait(id)).toMatchObject({
+        state: ExecutionState.FAILED,
+        error: { reason: FailureReason.BUDGET_EXHAUSTED },
+      });
+    },
+  );
 
   test("E62 the call that crosses the token budget completes, and the next one is refused", async () => {
     const result = await runOnce(
@@ -70,20 +94,29 @@ describe("budgets", () => {
     let running = 0;
     let made = 0;
     const gate = Promise.withResolvers<void>();
+    const allAsked = Promise.withResolvers<void>();
+    let asked = 0;
+    const refusedOne = (error: unknown): never => {
+      if (++asked === 50) allAsked.resolve();
+      throw error;
+    };
     const counted = model(async (_messages, { maxTokens = 0 }) => {
       made++;
       running += maxTokens;
       expect(running).toBeLessThanOrEqual(1_000);
+      if (++asked === 50) allAsked.resolve();
       await gate.promise;
       running -= maxTokens;
       return answer("", { usage: { promptTokens: 0, completionTokens: maxTokens, totalTokens: maxTokens } });
     });
     const result = await runOnce(
       async (services) => {
-        const calls = Array.from({ length: 50 }, () => services.model(counted, [USER], { maxTokens: 100 }));
+        const calls = Array.from({ length: 50 }, () =>
+          services.model(counted, [USER], { maxTokens: 100 }).catch(refusedOne),
+        );
         const settled = Promise.allSettled(calls);
-        await Promise.resolve();
-        setTimeout(gate.resolve, 20);
+        await allAsked.promise;
+        gate.resolve();
         const refused = (await settled).filter(({ status }) => status === "rejected").length;
         return `${made} made, ${refused} refused`;
       },
@@ -91,6 +124,33 @@ describe("budgets", () => {
     );
     expect(result).toMatchObject({ text: "10 made, 40 refused", usage: { totalTokens: 1_000 } });
   });
+
+  test.each([20, 50])(
+    "E63 so does the number of calls, streamed ones and a policy's own included: %i at once where 20 are allowed",
+    async (count) => {
+      const counted = model();
+      let refused = 0;
+      const result = await runOnce(
+        async (services) => {
+          const drain = async (): Promise<void> => {
+            for await (const _ of services.streamModel(counted, [USER]));
+          };
+          const calls = Array.from({ length: count }, (_, index): Promise<unknown> => {
+            if (index % 3 === 0) return drain();
+            return index % 3 === 1 ? services.controlModel("main", [USER]) : services.model(counted, [USER]);
+          });
+          refused = (await Promise.allSettled(calls)).filter(({ status }) => status === "rejected").length;
+          return "ok";
+        },
+        { grants: MAIN, models: { main: { provider: counted } }, budgets: { maxModelCalls: 20 } },
+      );
+      const made = counted.calls.length;
+      // The call that is one too many ends the run: what was only being prepared is not made any more.
+      expect(made + refused).toBe(count);
+      expect(made).toBeLessThanOrEqual(20);
+      expect([result.status, refused > 0]).toEqual(count > 20 ? ["stopped", true] : ["completed", false]);
+    },
+  );
 
   test.each([-1, Number.NaN, Number.POSITIVE_INFINITY])("E64 a usage of %s tokens is an error", async (totalTokens) => {
     const result = await runOnce(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ChatMessage, HarnessRuntimeConfig, StepOverrides } from "../../src/engine.js";
+import type { ChatMessage, ContextPolicy, HarnessRuntimeConfig, StepOverrides } from "../../src/engine.js";
 import { answer, model, runOnce, tool } from "./fixtures.js";
 
 const USER: ChatMessage = { role: "user", content: "hi" };
@@ -59,6 +59,37 @@ describe("StepController", () => {
       [1, 7],
       [0, 7],
     ]);
+  });
+
+  test("E84 it is told the tools that the call would show, and may put a context policy in place of the run's", async () => {
+    const told: unknown[] = [];
+    const own = model();
+    const shows = (id: string, content: string): ContextPolicy => ({
+      id,
+      project: (messages) => ({ messages: [...messages, { role: "assistant", content }], provenance: [] }),
+    });
+    const result = await runOnce(
+      async (services) => {
+        await services.model(own, [USER], { tools: SHOWN });
+        await services.model(own, [USER]);
+        return "ok";
+      },
+      {
+        tools: TOOLS,
+        grants: { toolIds: ["a"], modelRoles: ["main"] },
+        contextPolicy: shows("run", "the run's"),
+        controller: {
+          id: "c",
+          prepareStep: ({ index, tools }) => {
+            told.push(tools.map(({ name }) => name));
+            return index === 0 ? { contextPolicy: shows("step", "the step's") } : undefined;
+          },
+        },
+      },
+    );
+    expect(result.status).toBe("completed");
+    expect(told).toEqual([["a"], []]);
+    expect(own.calls.map(({ messages }) => messages.at(-1)?.content)).toEqual(["the step's", "the run's"]);
   });
 
   test.each<[string, StepOverrides]>([

@@ -6,6 +6,7 @@ import type { Event } from "../../gen/ts/harnessruntime/v1/event_pb.js";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { ExecutionService } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
 import { InputMode } from "../../gen/ts/harnessruntime/v1/input_pb.js";
+import { Topology } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { RuntimeService } from "../../gen/ts/harnessruntime/v1/runtime_service_pb.js";
 import { openRuntime } from "../../src/core/open-runtime.js";
 import { driverProvider, type ExecutionDriver, HarnessRuntime } from "../../src/engine.js";
@@ -82,6 +83,7 @@ test("E192 follow_up, replace, grants and plan mode reach a served driver", asyn
   const { executions, runtimes } = await serveDriver(DRIVER);
   const { providers } = await runtimes.listProviders({});
   expect(Object.keys(providers[0]?.manifest?.capabilities ?? {})).toContain("policy.grants");
+  expect(providers[0]?.manifest?.topologies).toEqual([Topology.EMBEDDED]);
   const { execution } = await executions.startExecution({
     providerId: "test-driver",
     input: { text: "wait" },

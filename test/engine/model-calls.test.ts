@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import type { ChatMessage, HarnessExecutionServices, HarnessRuntimeConfig, StreamChunk } from "../../src/engine.js";
+import {
+  type ChatMessage,
+  createEventBus,
+  type HarnessExecutionServices,
+  type HarnessRuntimeConfig,
+  type StreamChunk,
+} from "../../src/engine.js";
 import {
   ADA,
   answer,
@@ -17,6 +23,54 @@ import {
 const USER: ChatMessage = { role: "user", content: "hi" };
 
 describe("model", () => {
+  test("E29 a call is counted, planned, changed by middleware, projected, made, accounted and observed, in this order", async () => {
+    const order: string[] = [];
+    const note = (step: string): undefined => void order.push(step);
+    const own = model(() => {
+      note("call");
+      return answer("fine");
+    });
+    const telemetry = createEventBus();
+    telemetry.on(({ type }) => type === "model.result" && note("account"));
+    const result = await runOnce(
+      async (services) => {
+        await services.model(own, [USER]);
+        // The controller throws from here on: the call is counted before it is asked.
+        await expect(services.model(own, [USER])).rejects.toThrow("no more");
+        return "never";
+      },
+      {
+        telemetry,
+        grants: MAIN,
+        budgets: { maxModelCalls: 2 },
+        controller: {
+          id: "c",
+          prepareStep: ({ index }) => {
+            if (index > 0) throw new Error("no more");
+            return note("controller");
+          },
+        },
+        contextPolicy: {
+          id: "p",
+          project: (messages) => {
+            note("context policy");
+            return { messages, provenance: [] };
+          },
+        },
+        abilities: [
+          {
+            name: "m",
+            bind: () => ({
+              middleware: [{ name: "m", beforeModel: () => note("middleware"), afterModel: () => note("observer") }],
+            }),
+          },
+        ],
+      },
+    );
+    expect(order).toEqual(["controller", "middleware", "context policy", "call", "account", "observer"]);
+    expect(result).toMatchObject({ status: "failed", reason: { message: expect.stringContaining("no more") } });
+  });
+
   test("E30 a call goes to the model of the role's binding; for main alone the driver's own may stand in", async () => {
     const bound = model(() => answer("bound"));
     const own = model(() => answer("own"));
@@ -270,6 +324,17 @@ describe("controlModel", () => {
     }, config);
     expect(result.status).toBe("completed");
     expect(provider.calls.length).toBe(1);
+    const toolCalls = [{ id: "c1", name: "a", arguments: {} }];
+    const calling = critic(() => answer("", { message: { role: "assistant", content: "", toolCalls } }));
+    const unbound = await runOnce(
+      async (services) => {
+        await expect(services.controlModel("critic", [USER])).rejects.toThrow("only a plain answer counts");
+        await expect(services.controlModel("main", [USER])).rejects.toThrow("bound to no model");
+        return "ok";
+      },
+      { ...calling.config, grants: { toolIds: [], modelRoles: ["critic", "main"] } },
+    );
+    expect(unbound.status).toBe("completed");
   });
 });
 

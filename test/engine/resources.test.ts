@@ -73,7 +73,8 @@ describe("resources", () => {
 
 describe("artifacts and outputs", () => {
   test("E117 an artifact's value belongs to tenant, user and session; another owner's id is undefined", async () => {
-    const runtime = runtimeOf((services) => {
+    const runtime = runtimeOf((services, { input }) => {
+      if (input !== "hi") return `${JSON.stringify(services.getArtifact(String(input)))}`;
       const value = { rows: [1, 2] };
       const id = services.putArtifact(value);
       value.rows.push(3);
@@ -83,6 +84,10 @@ describe("artifacts and outputs", () => {
     const result = await runtime.run("hi", OPTIONS);
     expect(result.artifacts).toEqual([{ id: result.text, mimeType: "application/json" }]);
     expect(runtime.getArtifact(ADA, "s1", result.text)).toEqual({ rows: [1, 2] });
+    expect((await runtime.run(result.text, OPTIONS)).text).toBe('{"rows":[1,2]}');
+    for (const other of [{ sessionId: "s2" }, { identity: { ...ADA, userId: "eve" } }]) {
+      expect((await runtime.run(result.text, { ...OPTIONS, ...other })).text).toBe("undefined");
+    }
     expect(runtime.getArtifact(ADA, "s2", result.text)).toBeUndefined();
     expect(runtime.getArtifact({ ...ADA, userId: "eve" }, "s1", result.text)).toBeUndefined();
     expect(runtime.getArtifact({ ...ADA, tenantId: "evil" }, "s1", result.text)).toBeUndefined();

@@ -1,7 +1,25 @@
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
-import { type HarnessEvent, HarnessEventGapError, HarnessUnsupportedError } from "../../src/engine.js";
-import { driver, eventOf, eventsOf, ManualClock, OPTIONS, runOnce, runtimeOf, untilAborted } from "./fixtures.js";
+import {
+  type ChatMessage,
+  type HarnessEvent,
+  HarnessEventGapError,
+  type HarnessExecutionServices,
+  type HarnessRuntimeConfig,
+  HarnessUnsupportedError,
+} from "../../src/engine.js";
+import {
+  driver,
+  eventOf,
+  eventsOf,
+  ManualClock,
+  model,
+  OPTIONS,
+  runOnce,
+  runtimeOf,
+  tool,
+  untilAborted,
+} from "./fixtures.js";
 
 describe("events", () => {
   test("E10 viewers are independent, their cursor is exclusive and they end after the terminal event", async () => {
@@ -122,21 +140,29 @@ describe("cancel", () => {
 
   test("E18 the result waits for the driver and all owned work to settle", async () => {
     const order: string[] = [];
-    const runtime = runtimeOf(async (services, { signal }) => {
-      void services.runOwned(async () => {
+    const release = Promise.withResolvers<void>();
+    const runtime = runtimeOf(
+      async (services, { signal }) => {
+        void services.runOwned(async () => {
+          await release.promise;
+          order.push("owned");
+        });
         await untilAborted(signal).catch(() => {});
-        await new Promise((resolve) => setTimeout(resolve, 20));
-        order.push("owned");
-      });
-      await untilAborted(signal).catch(() => {});
-      order.push("driver");
-      return "late";
-    });
+        order.push("driver");
+        return "late";
+      },
+      { cleanupTimeoutMs: 60_000 },
+    );
     const handle = runtime.start("hi", OPTIONS);
     await eventOf(handle, "run.started");
     handle.cancel();
-    expect((await handle.result()).status).toBe("cancelled");
-    expect(order).toEqual(["driver", "owned"]);
+    const result = handle.result().finally(() => order.push("result"));
+    await eventOf(handle, "run.cancelling");
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(order).toEqual(["driver"]);
+    release.resolve();
+    expect((await result).status).toBe("cancelled");
+    expect(order).toEqual(["driver", "owned", "result"]);
   });
 
   test("E19 a driver that never ends is reported after the configured bound", async () => {
@@ -254,31 +280,104 @@ describe("deadline", () => {
     expect(entered).toBe(false);
   });
 
-  test("E26 every service checks the deadline first, and a driver that swallows that fails all the same", async () => {
-    const clock = new ManualClock();
-    const deadline = clock.now() + 60_000;
-    const result = await runOnce(
-      async (services) => {
-        clock.advance(60_001);
-        try {
-          services.append([]);
-        } catch {
-          return "nothing happened";
-        }
-        return "unchecked";
-      },
-      { clock },
-      { deadline },
-    );
-    expect(result).toMatchObject({ status: "failed", reason: { code: "deadline_exceeded" } });
+  const user: ChatMessage = { role: "user", content: "hi" };
+  const operations: readonly [string, (services: HarnessExecutionServices) => unknown][] = [
+    ["model", (services) => services.model(model(), [user])],
+    ["streamModel", (services) => services.streamModel(model(), [user]).next()],
+    ["controlModel", (services) => services.controlModel("main", [user])],
+    ["dispatch", (services) => services.dispatch({ id: "c1", name: "a", arguments: {} })],
+    ["dispatchEffect", (services) => services.dispatchEffect("a", {}, async () => 1)],
+    ["observeTool", (services) => services.observeTool({ toolCallId: "x1", toolName: "a", result: 1 })],
+    ["runOwned", (services) => services.runOwned(async () => 1)],
+    ["recordConversation", (services) => services.recordConversation("x", [user])],
+    ["append", (services) => services.append([user])],
+    ["emit", (services) => services.emit({ type: "output.text.delta", text: "x" })],
+    ["takeInput", (services) => services.takeInput()],
+    ["resource", (services) => services.resource("r", "run", async () => ({ value: 1, ownership: "runtime" }))],
+    ["putArtifact", (services) => services.putArtifact(1)],
+    ["getArtifact", (services) => services.getArtifact("x")],
+    ["startChild", (services) => services.startChild?.("helper", "hi")],
+    ["saveResumeState", (services) => services.saveResumeState?.(new Uint8Array())],
+  ];
+  const CONFIG: Partial<HarnessRuntimeConfig> = {
+    tools: [tool("a")],
+    grants: { toolIds: ["a"], modelRoles: ["main"] },
+    models: { main: { provider: model() } },
+  };
+  const members = { helper: { driver: driver(() => "help") } };
+  /** What an operation throws, now or later; undefined where it does its work. */
+  const errorOf = (operate: () => unknown): Promise<unknown> =>
+    Promise.resolve()
+      .then(operate)
+      .then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+
+  test("E26 the table has every operation that the services have, and each works while the run may go on", async () => {
+    const result = await runtimeOf(
+      driver(
+        async (services) => {
+          const names = Object.entries(Object.getOwnPropertyDescriptors(services)).flatMap(([name, { value }]) =>
+            typeof value === "function" ? [name] : [],
+          );
+          expect(new Set(names)).toEqual(new Set(operations.map(([name]) => name)));
+          for (const [name, operate] of operations)
+            expect(await errorOf(() => operate(services)), name).toBeUndefined();
+          return "ok";
+        },
+        { members },
+      ),
+      CONFIG,
+    ).run("hi", OPTIONS);
+    expect(result.reason).toBeUndefined();
   });
 
-  test("E27 services throw once the turn is over", async () => {
-    let late: (() => void) | undefined;
-    await runOnce((services) => {
-      late = () => services.append([]);
-      return "ok";
-    });
-    expect(late).toThrow();
+  test.each(operations)(
+    "E26 %s checks the deadline first, and a driver that swallows that fails all the same",
+    async (_name, operate) => {
+      const clock = new ManualClock();
+      const deadline = clock.now() + 60_000;
+      let thrown: unknown;
+      const late = driver(
+        async (services) => {
+          // The core's own clock would end the run as well: only the engine's is moved.
+          clock.advanceQuietly(60_001);
+          thrown = await errorOf(() => operate(services));
+          return "swallowed";
+        },
+        { members },
+      );
+      const result = await runtimeOf(late, { ...CONFIG, clock }).run("hi", { ...OPTIONS, deadline });
+      expect(thrown).toMatchObject({ message: "the deadline has passed" });
+      expect(result).toMatchObject({ status: "failed", reason: { code: "deadline_exceeded" } });
+    },
+  );
+
+  test.each(operations)("E27 %s throws once the turn is aborted, and once it is over", async (_name, operate) => {
+    let thrown: unknown;
+    let kept: HarnessExecutionServices | undefined;
+    const runtime = runtimeOf(
+      driver(
+        async (services, { signal, input }) => {
+          kept = services;
+          if (input === "short") return "ok";
+          await untilAborted(signal).catch(() => {});
+          thrown = await errorOf(() => operate(services));
+          return "swallowed";
+        },
+        { members },
+      ),
+      CONFIG,
+    );
+    await runtime.run("short", OPTIONS);
+    const over = kept;
+    expect(over).toBeDefined();
+    if (over !== undefined) expect(await errorOf(() => operate(over))).toBeInstanceOf(Error);
+    const handle = runtime.start("long", { ...OPTIONS, sessionId: "s2" });
+    await eventOf(handle, "run.started");
+    handle.cancel();
+    expect((await handle.result()).status).toBe("cancelled");
+    expect(thrown).toBeInstanceOf(Error);
   });
 });

@@ -43,17 +43,19 @@ test("E199 runs of one session are executions of one conversation, those of anot
   const store = openMemoryStore();
   const runtime = runtimeOf(() => "ok", { store });
   const ids: string[] = [];
-  for (const sessionId of ["s1", "s1", "s2"]) {
-    const handle = runtime.start("hello", { ...OPTIONS, sessionId });
+  const bob = { ...ADA, userId: "bob" };
+  for (const more of [{}, {}, { sessionId: "s2" }, { identity: bob }]) {
+    const handle = runtime.start("hello", { ...OPTIONS, ...more });
     await handle.result();
     ids.push(handle.runId);
   }
   const reader = await openRuntime({ store });
   const conversations = [];
-  for (const id of ids) conversations.push((await reader.getExecution(ADA, id)).conversationId);
+  for (const id of ids.slice(0, 3)) conversations.push((await reader.getExecution(ADA, id)).conversationId);
   expect(conversations[0]).toBe(conversations[1]);
   expect(conversations[2]).not.toBe(conversations[0]);
   expect(conversations).not.toContain("s1");
+  expect((await reader.getExecution(bob, ids[3] ?? "")).conversationId).not.toBe(conversations[0]);
   await reader.close(0);
 });
 

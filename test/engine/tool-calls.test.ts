@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { EVENT_NAMES } from "../../src/core/event-name.js";
 import { HarnessDenialError, type HarnessRuntimeConfig, type ToolDef } from "../../src/engine.js";
 import { eventsOf, OPTIONS, runOnce, runtimeOf, storeThat, tool, USAGE } from "./fixtures.js";
 
@@ -175,7 +176,16 @@ describe("observeTool, runOwned, history", () => {
     expect(types).toContain("tool.call.completed");
   });
 
-  test("E53 owned work that rejects fails the run", async () => {
+  test("E53 the run waits for owned work; if that rejects, the run fails", async () => {
+    let done = false;
+    const waited = await runOnce((services) => {
+      void services.runOwned(async () => {
+        await new Promise((resolve) => setImmediate(resolve));
+        done = true;
+      });
+      return "ok";
+    });
+    expect([waited.status, done]).toEqual(["completed", true]);
     const result = await runOnce((services) => {
       void services.runOwned(() => Promise.reject(new Error("it broke"))).catch(() => {});
       return "ok";
@@ -211,13 +221,8 @@ describe("observeTool, runOwned, history", () => {
 
 describe("emit", () => {
   test.each([
-    "run.queued",
+    ...EVENT_NAMES.filter((name) => /^(run|action|input)\.|^(artifact.created|completion.evaluated)$/.test(name)),
     "run.terminal",
-    "run.started",
-    "action.required",
-    "input.accepted",
-    "artifact.created",
-    "completion.evaluated",
     "nonsense",
   ])("E55 %s is the runtime's and refused at run time", async (type) => {
     const result = await runOnce((services) => {
