@@ -6,6 +6,8 @@ for module in gen/go test/generated/go; do
   (cd "$module" && go mod tidy -diff && go vet ./...)
 done
 cp .ci/go-user/*.go "$CI_TMP"
+mkdir "$CI_TMP/readme"
+awk '/^```$/ { shown = 0 } shown; /^```go$/ { getline; shown = /^package main/; if (shown) print }' gen/go/README.md >"$CI_TMP/readme/main.go"
 cd "$CI_TMP"
 go mod init harness-runtime.dev/user
 go mod edit -require=harness-runtime.dev/gen/go@v0.0.0 -replace="harness-runtime.dev/gen/go=$top/gen/go"

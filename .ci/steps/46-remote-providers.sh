@@ -14,7 +14,8 @@ pip=("$CI_TMP/venv/bin/pip" --quiet --disable-pip-version-check)
 # Stubs of another package for grpc may have overwritten these.
 "${pip[@]}" install --force-reinstall --no-deps types-grpcio
 cp examples/python-provider/main.py "$CI_TMP/example.py"
-(cd "$CI_TMP" && venv/bin/mypy --strict -p harnessruntime_provider && venv/bin/mypy --strict example.py)
+awk '/^```$/ { shown = 0 } shown; /^```python$/ { getline; shown = /^import asyncio/; if (shown) print }' gen/python/README.md >"$CI_TMP/readme.py"
+(cd "$CI_TMP" && venv/bin/mypy --strict -p harnessruntime_provider && venv/bin/mypy --strict example.py && venv/bin/mypy --strict readme.py)
 cp gen/python/tests/test_provider.py "$CI_TMP"
 (cd "$CI_TMP" && venv/bin/pytest -q -p no:cacheprovider --junitxml="$CI_REPORTS/46-remote-providers.junit.xml" test_provider.py)
 npm run build

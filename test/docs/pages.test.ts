@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { ActionKind } from "../../gen/ts/harnessruntime/v1/action_pb.js";
 import { ErrorReason, FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { HarnessRpcError, isRetryable } from "../../src/client/errors.js";
 import { eventName } from "../../src/core/event-name.js";
 import { type EventKind, TRANSITIONS } from "../../src/core/lifecycle.js";
 import { CODES } from "../../src/server/errors.js";
@@ -47,6 +48,17 @@ test("docs/errors.md has every reason with its code", () => {
   const documented = rowsOf("errors.md").filter((cells) => cells.length === 4);
   const expected = Object.entries(CODES).map(([reason, code]) => [ErrorReason[Number(reason)], screaming(Code[code])]);
   expect(documented.map(([reason = "", code]) => [plain(reason), code])).toEqual(expected);
+});
+
+test("the client tries again by itself what docs/errors.md says it does, and nothing else", () => {
+  const documented = rowsOf("errors.md").filter((cells) => cells.length === 4);
+  for (const [name = "", , again] of documented) {
+    const reason = ErrorReason[plain(name) as keyof typeof ErrorReason];
+    expect([
+      name,
+      isRetryable(new HarnessRpcError("refused", CODES[reason as keyof typeof CODES], { reason })),
+    ]).toEqual([name, again === "yes"]);
+  }
 });
 
 test("docs/errors.md has every reason for which an execution fails", () => {
