@@ -18,6 +18,8 @@ registerHooks({
 
 /** Node's options for a thread or a process that runs this project from its source. */
 export const SOURCE_OPTIONS: readonly string[] = [
+  // Node before 22.18 reads TypeScript only where it is told to.
+  ...(process.features.typescript ? [] : ["--experimental-strip-types"]),
   "--disable-warning=ExperimentalWarning",
   "--import",
   `data:text/javascript,${encodeURIComponent(FIND_SOURCE)}`,
