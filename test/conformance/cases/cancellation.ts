@@ -42,7 +42,7 @@ export function testCancellation(scene: () => Scene): void {
 
     test("C04 a success that comes after the abort ends CANCELLED", async () => {
       const run = await start(scene().clients, {
-        steps: [{ ignore_abort: true }, { text: "a" }, { sleep_ms: 100 }, { text: "b" }],
+        steps: [{ ignore_abort: true }, { text: "a" }, { sleep_ms: 1_000 }, { text: "b" }],
       });
       await run.follower.until("outputTextDelta");
       const { execution } = await cancel(run.id, "", true);
