@@ -1,6 +1,6 @@
 import { create, type DescMessage, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { pathToString } from "@bufbuild/protobuf/reflect";
-import { createValidator, type Validator } from "@bufbuild/protovalidate";
+import { createValidator, type Validator, type Violation } from "@bufbuild/protovalidate";
 import type { Interceptor, StreamRequest } from "@connectrpc/connect";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { HarnessError } from "../core/errors.js";
@@ -15,9 +15,9 @@ export function createValidate(): Validate {
     const result = validator.validate(schema, message);
     if (result.kind === "valid") return;
     if (result.kind === "error") throw result.error;
-    const violations = result.violations.map(({ field, message: description }) => ({
-      field: pathToString(field),
-      description,
+    const violations = result.violations.map((violation) => ({
+      field: pathToString(violation.field),
+      description: describe(violation),
     }));
     const [first] = violations;
     const text =
@@ -26,6 +26,14 @@ export function createValidate(): Validate {
       violations,
     });
   };
+}
+
+/** What the rule says, but for values of enums: there it names numbers, and callers write names. */
+function describe({ ruleId, field, message }: Violation): string {
+  const last = field.findLast((part) => part.kind === "field");
+  if (!ruleId.startsWith("enum.") || last?.enum === undefined) return message;
+  const names = last.enum.values.filter(({ number }) => number !== 0).map(({ name }) => name);
+  return `must be one of ${names.join(", ")}`;
 }
 
 /** Checks an empty request of each method, so that no caller pays for compiling the rules (about 100 ms each). */

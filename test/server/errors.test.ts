@@ -1,4 +1,5 @@
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../../gen/ts/google/rpc/error_details_pb.js";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
@@ -132,4 +133,22 @@ describe("the error converter", () => {
       expect(fields).toEqual(["execution_id", "input.attachments[0].media_type", "mode"]);
     });
   }
+
+  test("a value that an enum lacks is told with the names of those that it has", async () => {
+    const { url } = await serve();
+    const client = createClient(ExecutionService, createGrpcTransport({ baseUrl: url }));
+    const input = { text: "x" };
+    const faults = [
+      [
+        client.sendInput({ executionId: "e", input }),
+        "mode",
+        "INPUT_MODE_FOLLOW_UP, INPUT_MODE_STEER, INPUT_MODE_REPLACE",
+      ],
+      [client.startExecution({ providerId: "p", input, runMode: 9 }), "run_mode", "RUN_MODE_EXECUTE, RUN_MODE_PLAN"],
+      [client.listExecutions({ states: [1, 0] }), "states[1]", "EXECUTION_STATE_QUEUED, EXECUTION_STATE_STARTING"],
+    ] as const;
+    for (const [call, field, names] of faults) {
+      expect((await failure(call)).rawMessage).toMatch(`${field}: must be one of ${names}`);
+    }
+  });
 });
