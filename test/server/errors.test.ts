@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../../gen/ts/google/rpc/error_details_pb.js";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ExecutionService } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
+import type { RunMode } from "../../gen/ts/harnessruntime/v1/policy_pb.js";
 import { HarnessError, type Reason } from "../../src/core/errors.js";
 import type { Log } from "../../src/core/provider.js";
 import { CODES, createErrorConverter, fromHarnessError } from "../../src/server/errors.js";
@@ -144,7 +145,11 @@ describe("the error converter", () => {
         "mode",
         "INPUT_MODE_FOLLOW_UP, INPUT_MODE_STEER, INPUT_MODE_REPLACE",
       ],
-      [client.startExecution({ providerId: "p", input, runMode: 9 }), "run_mode", "RUN_MODE_EXECUTE, RUN_MODE_PLAN"],
+      [
+        client.startExecution({ providerId: "p", input, runMode: 9 as RunMode }),
+        "run_mode",
+        "RUN_MODE_EXECUTE, RUN_MODE_PLAN",
+      ],
       [client.listExecutions({ states: [1, 0] }), "states[1]", "EXECUTION_STATE_QUEUED, EXECUTION_STATE_STARTING"],
     ] as const;
     for (const [call, field, names] of faults) {
