@@ -11,4 +11,7 @@ startNow();
 listenToKeys();
 
 const place = document.getElementById("console");
-if (place !== null) render(<App />, place);
+if (place !== null) {
+  place.replaceChildren();
+  render(<App />, place);
+}

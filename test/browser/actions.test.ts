@@ -181,9 +181,14 @@ describe("a form made of a schema", () => {
     await page.getByLabel("answer as JSON").fill('{ "day": "never", "guests": 1 }');
     await page.getByRole("button", { name: "Send answer" }).click();
     await page.getByText("VALIDATION_ERROR").waitFor();
-    await page.getByLabel("answer as JSON").fill('{ "day": "today", "guests": 1 }');
+    await page.getByLabel("answer as JSON").fill('{ "day": "today", "guests": 1');
+    await page.getByRole("button", { name: "Send answer" }).click();
+    await page.getByLabel("answer as JSON").and(page.locator(":focus")).waitFor();
+    await page.getByLabel("answer as JSON").fill('{ "day": "today", "guests": 2 }');
     await page.getByRole("button", { name: "Send answer" }).click();
     await untilState(site, executionId, SUCCEEDED);
+    const { execution } = await site.client.executions.getExecution({ executionId });
+    expect(JSON.parse(execution?.finalOutput ?? "")).toEqual({ day: "today", guests: 2 });
     await context.close();
   });
 });

@@ -11,12 +11,15 @@ import { openSite, type Site } from "./support/site.js";
 let browser: Browser;
 let site: Site;
 let secret: string;
+/** May not read. */
+let mute: string;
 let folder: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "harness-tokens-"));
   const tokens = openTokens(join(folder, "tokens.json"));
   ({ secret } = await tokens.create({ tenantId: "acme", userId: "ada" }));
+  ({ secret: mute } = await tokens.create({ tenantId: "acme", userId: "mute", scopes: ["respond"] }));
   [browser, site] = await Promise.all([openBrowser(), openSite({ server: { auth: tokens }, token: secret })]);
 }, 60_000);
 
@@ -40,6 +43,19 @@ describe("where the server asks for a token", () => {
     await page.getByText("in private").first().waitFor();
     await page.getByText("Complete", { exact: true }).waitFor();
     expect(page.url()).not.toContain(secret);
+    await context.close();
+  });
+
+  test("a token that may not see what is asked for is said to be so, and can be changed for another", async () => {
+    const { page, context } = await openTab(browser);
+    await page.goto(`${site.url}/#/executions`);
+    await page.getByLabel("Token").fill(mute);
+    await page.keyboard.press("Enter");
+    await page.getByRole("alert").getByText("PERMISSION_DENIED").waitFor();
+    await page.getByRole("button", { name: "Use another token" }).click();
+    await page.getByLabel("Token").fill(secret);
+    await page.keyboard.press("Enter");
+    await page.getByText("Live", { exact: true }).waitFor();
     await context.close();
   });
 

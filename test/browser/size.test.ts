@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { availableParallelism, loadavg } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import type { Browser, CDPSession } from "playwright-core";
+import type { Browser, CDPSession, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { keepPicture, openBrowser, openTab } from "./support/browser.js";
@@ -35,22 +36,59 @@ test("all that the browser loads is less than 120 kB, compressed", () => {
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(120_000);
 });
 
-test("the first page is there within a second", async () => {
+test("the first page is there within a second, of which its own work is less than half", async () => {
   const times: number[] = [];
+  const work: number[] = [];
+  // The machine may be busy with other things: the best of some rounds is what the page takes.
   for (let round = 0; round < 5; round++) {
     const { page, context } = await openTab(browser);
+    const session = await context.newCDPSession(page);
+    await session.send("Performance.enable", { timeDomain: "threadTicks" });
     await page.goto(site.url, { waitUntil: "commit" });
     await page.getByText("A long story").waitFor();
     times.push(await page.evaluate(() => performance.now()));
+    work.push(await busyMs(session));
     await context.close();
   }
-  expect(Math.min(...times)).toBeLessThan(1_000);
+  expect(Math.min(...work)).toBeLessThan(500);
+  expect(Math.min(...times)).toBeLessThan(1_000 * crowding());
+}, 60_000);
+
+test("until its code has come, the page says that it loads", async () => {
+  const { page, context } = await openTab(browser);
+  await page.route("**/*.js", async (route) => {
+    await page.getByText("Loading…").waitFor();
+    await route.continue();
+  });
+  await page.goto(site.url);
+  await page.getByText("A long story").waitFor();
+  await context.close();
 });
+
+/** How many times as long as on an idle machine everything takes: at least once. */
+function crowding(): number {
+  return Math.max(1, (loadavg()[0] ?? 0) / availableParallelism());
+}
 
 /** The main thread's own time, in milliseconds, whatever else the machine does. */
 async function busyMs(session: CDPSession): Promise<number> {
   const { metrics } = await session.send("Performance.getMetrics");
   return 1_000 * (metrics.find(({ name }) => name === "TaskDuration")?.value ?? Number.NaN);
+}
+
+/** Scrolls almost a screen up with every frame; returns the most rows that there were at once, and where it ended. */
+async function scrollUp(page: Page): Promise<{ readonly most: number; readonly top: number }> {
+  return await page.evaluate(async (frames) => {
+    const scroller = document.querySelector<HTMLElement>(".execution-main .scroller");
+    if (scroller === null) throw new Error("nothing scrolls");
+    let most = 0;
+    for (let frame = 0; frame < frames; frame++) {
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+      scroller.scrollTop -= 700;
+      most = Math.max(most, scroller.querySelectorAll("li").length);
+    }
+    return { most, top: scroller.scrollTop };
+  }, FRAMES);
 }
 
 describe("an execution of 100,000 events", () => {
@@ -64,22 +102,16 @@ describe("an execution of 100,000 events", () => {
       const { execution } = await site.client.executions.getExecution({ executionId: large });
       await page.locator(`.progress[data-shown="${execution?.lastSequence}"]`).waitFor({ timeout: 30_000 });
       await keepPicture(page, `large-${tab}`);
-      const before = await busyMs(session);
-      const rows = await page.evaluate(async (frames) => {
-        const scroller = document.querySelector<HTMLElement>(".execution-main .scroller");
-        if (scroller === null) throw new Error("nothing scrolls");
-        let most = 0;
-        for (let frame = 0; frame < frames; frame++) {
-          await new Promise((resolve) => requestAnimationFrame(resolve));
-          scroller.scrollTop -= 700;
-          most = Math.max(most, scroller.querySelectorAll("li").length);
-        }
-        return { most, top: scroller.scrollTop };
-      }, FRAMES);
-      const perFrameMs = ((await busyMs(session)) - before) / FRAMES;
-      expect(rows.most).toBeLessThan(150);
-      expect(rows.top).toBeGreaterThan(0);
-      expect(perFrameMs).toBeLessThan(16);
+      const perFrameMs: number[] = [];
+      for (let pass = 0; pass < 2; pass++) {
+        const before = await busyMs(session);
+        const { most, top } = await scrollUp(page);
+        perFrameMs.push(((await busyMs(session)) - before) / FRAMES);
+        expect(most).toBeLessThan(150);
+        expect(top).toBeGreaterThan(0);
+      }
+      // The thread's own time, to which others on the same cores add through the caches.
+      expect(Math.min(...perFrameMs)).toBeLessThan(16 * Math.min(2, crowding()));
       expect(complaints).toEqual([]);
       await context.close();
     },

@@ -1,6 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openBrowser, openTab } from "./support/browser.js";
+import { eventually, openBrowser, openTab } from "./support/browser.js";
 import { openSite, type Site } from "./support/site.js";
 
 let browser: Browser;
@@ -44,9 +44,17 @@ describe("the start form", () => {
     await page.goto(`${site.url}/#/start`);
     await page.getByText("Configuration", { exact: true }).click();
     await page.getByRole("button", { name: "JSON", exact: true }).click();
-    await page.getByLabel("configuration as JSON").fill('{ "steps": [{ "sing": "la" }] }');
+    const steps = Array.from({ length: 40 }, () => ({ text: "la" }));
+    const config = JSON.stringify({ steps: [...steps, { sing: "la" }] }, undefined, 2);
+    await page.getByLabel("configuration as JSON").fill(config);
     await page.getByRole("button", { name: "Start", exact: true }).click();
     await page.locator(".flaws").waitFor();
+    // However long the form is, what is wrong with it is seen.
+    await eventually(async () => {
+      const { bottom } = (await page.locator(".flaws").evaluate((list) => list.getBoundingClientRect())) as DOMRect;
+      const bar = await page.locator(".start-form > .buttons").boundingBox();
+      expect(bottom).toBeLessThanOrEqual(bar?.y ?? 0);
+    });
     expect(page.url()).toContain("#/start");
     await context.close();
   });

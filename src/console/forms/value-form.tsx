@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { type Field, hasForm } from "./field.js";
 import { FieldInput, Properties } from "./field-input.js";
 import { JsonInput } from "./json-input.js";
@@ -43,15 +43,22 @@ export function ValueForm({ field, name, value, flaws = [], onChange }: ValueFor
       ) : (
         <FieldInput field={field} name={name} required value={value} onChange={onChange} />
       )}
-      {flaws.length === 0 ? null : (
-        <ul class="flaws" role="alert">
-          {flaws.map(({ path, text }) => (
-            <li key={path}>
-              {path === "" ? null : <code>{path}</code>} {text}
-            </li>
-          ))}
-        </ul>
-      )}
+      {flaws.length === 0 ? null : <Flaws flaws={flaws} />}
     </div>
+  );
+}
+
+/** What is wrong, which a long form may have out of sight: it is brought into view. */
+function Flaws({ flaws }: { readonly flaws: readonly Flaw[] }) {
+  const list = useRef<HTMLUListElement>(null);
+  useEffect(() => list.current?.scrollIntoView({ block: "nearest" }), [flaws]);
+  return (
+    <ul ref={list} class="flaws" role="alert">
+      {flaws.map(({ path, text }) => (
+        <li key={path}>
+          {path === "" ? null : <code>{path}</code>} {text}
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -28,7 +28,10 @@ export interface ActionCardProps {
 export function ActionCard({ action, onAnswered, withExecution = false, current = false }: ActionCardProps) {
   const approval = action.kind === ActionKind.APPROVAL;
   return (
-    <article class={`action-card ${current ? "current" : ""}`} aria-label={action.title || "Action"}>
+    <article
+      class={`action-card ${approval ? "" : "asks"} ${current ? "current" : ""}`}
+      aria-label={action.title || "Action"}
+    >
       <header>
         <span class="badge tone-attention">
           <span class="figure">

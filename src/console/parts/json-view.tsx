@@ -4,6 +4,8 @@ import { count } from "../words/quantity.js";
 
 /** So much of a JSON text is shown; the rest can be copied. */
 const SHOWN = 32_768;
+/** What is longer may have to be scrolled, also by keyboard. */
+const SCROLLS = 1_000;
 const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d[\d.eE+-]*/g;
 
 /** JSON over several lines, with its names and values told apart. */
@@ -11,7 +13,7 @@ export function JsonText({ text }: { readonly text: string }) {
   const shown = text.slice(0, SHOWN);
   const rest = text.length - shown.length;
   return (
-    <pre class="json" dir="ltr">
+    <pre class="json" dir="ltr" tabIndex={shown.length > SCROLLS ? 0 : undefined}>
       {paint(shown)}
       {rest > 0 ? <span class="more">{`\n… ${count(rest)} more characters: copy it to have them all`}</span> : null}
     </pre>

@@ -1,4 +1,7 @@
+import { Code } from "@connectrpc/connect";
+import { toRpcError } from "../../client/errors.js";
 import type { Live } from "../live/live.js";
+import { forgetToken, tokenUsed } from "../session.js";
 import { Icon } from "./icon.js";
 import { errorText } from "./notices.js";
 import { nowMs } from "./now.js";
@@ -25,9 +28,15 @@ export function LinkBanner({ live, lost }: { readonly live: Live; readonly lost?
     <div class="banner bad" role="alert">
       <Icon name="cross" />
       <span dir="auto">{errorText(link.error)}</span>
-      <button type="button" onClick={() => location.reload()}>
-        Load again
-      </button>
+      {tokenUsed.value && toRpcError(link.error).code === Code.PermissionDenied ? (
+        <button type="button" onClick={forgetToken}>
+          Use another token
+        </button>
+      ) : (
+        <button type="button" onClick={() => location.reload()}>
+          Load again
+        </button>
+      )}
     </div>
   );
 }

@@ -7,7 +7,7 @@ import { type ExecutionList, watchExecutionList } from "../live/execution-list.j
 import { approve, deny } from "../parts/answers.js";
 import { Icon } from "../parts/icon.js";
 import { LinkBanner, LinkWord } from "../parts/link-state.js";
-import { notifyError } from "../parts/notices.js";
+import { notify, notifyError } from "../parts/notices.js";
 import { StateBadge } from "../parts/state-badge.js";
 import { Ago, Elapsed } from "../parts/times.js";
 import { useTitle } from "../parts/title.js";
@@ -16,6 +16,7 @@ import { oneLine } from "../words/json.js";
 import { failureName } from "../words/names.js";
 import { canCancel, cancelExecution } from "./cancel.js";
 import { FilterBar } from "./filter-bar.js";
+import { answeredText } from "./inbox.js";
 import { useOpen } from "./use-open.js";
 
 const ROW_HEIGHT = 57;
@@ -33,7 +34,9 @@ export function ExecutionsView({ filter }: { readonly filter: ExecutionFilter })
     if (execution !== undefined) void run(execution);
   };
   const withAction = (answer: typeof approve) =>
-    withCurrent(({ openActions: [action] }) => (action === undefined ? undefined : answer(action, () => undefined)));
+    withCurrent(({ openActions: [action] }) =>
+      action === undefined ? undefined : answer(action, (answered) => notify(answeredText(answered))),
+    );
   useCommands([
     ...cursor.commands,
     { title: "Filter by label", keys: "/", run: () => search.current?.focus() },

@@ -96,7 +96,11 @@ function WaitingCard({
   readonly current: ReadonlySignal<number>;
 }) {
   const isCurrent = useComputed(() => index === Math.max(0, current.value));
-  return <ActionCard {...card} withExecution current={isCurrent.value} />;
+  return (
+    <div class="waiting">
+      <ActionCard {...card} withExecution current={isCurrent.value} />
+    </div>
+  );
 }
 
 function NothingWaits({ synced }: { readonly synced: boolean }) {
