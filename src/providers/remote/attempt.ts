@@ -1,20 +1,12 @@
-import { create } from "@bufbuild/protobuf";
 import type { Status } from "../../../gen/ts/google/rpc/status_pb.js";
 import type { HeldExecution } from "../../../gen/ts/harnessruntime/provider/v1/provider_pb.js";
-import {
-  type ActionAnswer as AnswerMessage,
-  type Cancelled,
-  type Finish,
-  type Input,
-  InputSchema,
-  type RequestAction,
-  type Run,
+import type {
+  ActionAnswer as AnswerMessage,
+  Cancelled,
+  Finish,
+  RequestAction,
 } from "../../../gen/ts/harnessruntime/provider/v1/run_pb.js";
-import { ErrorReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
-import { InputMode } from "../../../gen/ts/harnessruntime/v1/input_pb.js";
-import { supports } from "../../core/capability.js";
 import type { Clock } from "../../core/clock.js";
-import { isHarnessError } from "../../core/errors.js";
 import type { CleanupReport, ProviderContext, TurnOutcome } from "../../core/provider.js";
 import { ProviderLostError } from "../../core/provider-lost.js";
 import { abortCause } from "../../core/turn-aborted.js";
@@ -22,21 +14,9 @@ import { Inbox, type InboxHost } from "./inbox.js";
 import type { Instance } from "./instance.js";
 import type { OutboxMessage } from "./outbox-message.js";
 import { type Asker, Questions } from "./questions.js";
+import { RunningTurn } from "./running-turn.js";
 import { fenced } from "./status.js";
-import { toRun, toTurnOutcome, violation } from "./turn-messages.js";
-
-const RETRY_MS = 1_000;
-
-/** One turn as the instance runs it. */
-interface RunningTurn {
-  readonly context: ProviderContext;
-  readonly ended: PromiseWithResolvers<TurnOutcome>;
-  /** What was given to it, to be given again where it may not have arrived. */
-  readonly inputs: Input[];
-  run: Run | undefined;
-  /** `finished` once the instance said that it does no more for it. */
-  state: "running" | "interrupted" | "finished";
-}
+import { toTurnOutcome, violation } from "./turn-messages.js";
 
 interface Cancelling {
   readonly reason: string;
@@ -108,26 +88,18 @@ export class RemoteAttempt implements InboxHost, Asker {
   async run(context: ProviderContext): Promise<TurnOutcome> {
     if (context.signal.aborted) return { status: "cancelled" };
     if (this.#violation !== undefined) return this.#violation;
-    const ended = Promise.withResolvers<TurnOutcome>();
-    ended.promise.catch(() => undefined);
     const isFirst = this.#turn === undefined && this.#knownTurn === undefined;
-    const turn: RunningTurn = {
-      context,
-      ended,
-      inputs: context.turn === this.#knownTurn ? inputsOf(context) : [],
-      run: undefined,
-      state: "running",
-    };
+    const isKnown = context.turn === this.#knownTurn;
+    const turn = new RunningTurn(context, { instance: this.instance, clock: this.#clock, isKnown });
     this.#turn = turn;
     const onAbort = (): void => this.#aborted(turn);
     context.signal.addEventListener("abort", onAbort, { once: true });
     try {
-      turn.run = await toRun(context, isFirst);
-      this.#sendTurn(turn);
+      await turn.give(isFirst);
       for (const request of this.#questions.takeEarly()) this.#inbox.take({ case: "requestAction", value: request });
       void this.#inbox.resume();
-      void this.#followSteers(turn);
-      return await ended.promise;
+      void turn.followSteers();
+      return await turn.ended.promise;
     } finally {
       context.signal.removeEventListener("abort", onAbort);
     }
@@ -141,7 +113,7 @@ export class RemoteAttempt implements InboxHost, Asker {
       return undefined;
     }
     const turn = this.#turn;
-    if (turn === undefined || turn.state === "finished" || this.#phase !== "live") return undefined;
+    if (turn === undefined || turn.isFinished || this.#phase !== "live") return undefined;
     try {
       return await this.confirmCancelled(reason, limitMs);
     } finally {
@@ -189,13 +161,12 @@ export class RemoteAttempt implements InboxHost, Asker {
 
   /** A new stream of the instance: what may not have arrived over the last one is sent again. */
   resend(): void {
-    const turn = this.#turn;
-    if (turn !== undefined && turn.state !== "finished") this.#sendTurn(turn);
+    this.#turn?.send();
     if (this.#cancelling !== undefined) this.#sendCancel(this.#cancelling.reason);
   }
 
   context(): ProviderContext | undefined {
-    return this.#turn?.run === undefined ? undefined : this.#turn.context;
+    return this.#turn?.isGiven ? this.#turn.context : undefined;
   }
 
   ack(emitId: number, refusal: Status | undefined): void {
@@ -217,16 +188,13 @@ export class RemoteAttempt implements InboxHost, Asker {
       this.violate(`it finished turn ${number} in turn ${turn.context.turn}`);
       return "wait";
     }
-    const ended = toTurnOutcome(outcome, this.instance.manifest);
-    turn.state = "finished";
-    turn.ended.resolve(ended);
+    turn.finish(toTurnOutcome(outcome, this.instance.manifest));
     return this.#cancelling === undefined ? "wait" : "stored";
   }
 
   cancelled({ cleanupError, containment }: Cancelled): void {
     const report = { error: cleanupError, ...(containment === undefined ? {} : { containment }) };
-    if (this.#turn !== undefined) this.#turn.state = "finished";
-    this.#turn?.ended.resolve({ status: "cancelled" });
+    this.#turn?.finish({ status: "cancelled" });
     this.#cancelling?.confirmed.resolve(report);
   }
 
@@ -239,20 +207,6 @@ export class RemoteAttempt implements InboxHost, Asker {
     this.#turn?.ended.reject(error);
   }
 
-  #sendTurn(turn: RunningTurn): void {
-    const { connection } = this.instance;
-    if (turn.run === undefined || connection === undefined) return;
-    connection.send({ case: "run", value: turn.run });
-    for (const value of turn.inputs) connection.send({ case: "input", value });
-    if (turn.state === "interrupted") this.#sendInterrupt(turn);
-  }
-
-  #sendInterrupt({ context }: RunningTurn): void {
-    const { executionId, attempt } = this;
-    const value = { executionId, attempt, turn: context.turn, mode: InputMode.REPLACE };
-    this.instance.connection?.send({ case: "input", value });
-  }
-
   #sendCancel(reason: string): void {
     const { executionId, attempt } = this;
     this.instance.connection?.send({ case: "cancel", value: { executionId, attempt, reason } });
@@ -261,9 +215,7 @@ export class RemoteAttempt implements InboxHost, Asker {
   #aborted(turn: RunningTurn): void {
     const why = abortCause(turn.context.signal);
     if (why === "released" || why === "fenced") this.#leave(why);
-    if (why !== "replaced" || turn.state !== "running") return;
-    turn.state = "interrupted";
-    if (turn.run !== undefined) this.#sendInterrupt(turn);
+    if (why === "replaced") turn.interrupt();
   }
 
   /** Lets go of it: the instance goes on for another runtime, or has to stop. */
@@ -273,34 +225,4 @@ export class RemoteAttempt implements InboxHost, Asker {
     if (why === "fenced") this.ack(this.#inbox.taken, fenced(this.executionId, this.attempt));
     this.#turn?.ended.resolve({ status: "cancelled" });
   }
-
-  /** Hands steers over as they come. One that was consumed stays in the turn's inputs until the instance has it. */
-  async #followSteers(turn: RunningTurn): Promise<void> {
-    if (!supports(this.instance.manifest, "input.steer")) return;
-    const { executionId, attempt } = this;
-    try {
-      for await (const steer of turn.context.steers()) {
-        const input = create(InputSchema, {
-          executionId,
-          attempt,
-          turn: turn.context.turn,
-          inputId: steer.inputId ?? `steer-${turn.inputs.length + 1}`,
-          mode: InputMode.STEER,
-          input: steer,
-        });
-        turn.inputs.push(input);
-        this.instance.connection?.send({ case: "input", value: input });
-      }
-    } catch (error) {
-      if (!isHarnessError(error, ErrorReason.STORE_UNAVAILABLE)) turn.ended.reject(error);
-      else this.#clock.after(RETRY_MS, () => void this.#followSteers(turn));
-    }
-  }
-}
-
-/** The steers of a turn that goes on after a restart of the runtime: they may not have arrived. */
-function inputsOf({ execution, attempt, turn, resume }: ProviderContext): Input[] {
-  return (resume?.inputs ?? []).map(({ inputId, content }) =>
-    create(InputSchema, { executionId: execution.id, attempt, turn, inputId, mode: InputMode.STEER, input: content }),
-  );
 }
