@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { StartExecutionRequestSchema } from "../../gen/ts/harnessruntime/v1/execution_commands_pb.js";
 import { ProviderManifestSchema, SupportLevel, Topology } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
+import { countBuffersWithHeap } from "../../src/cli/serve/collector.js";
 import { openRuntime } from "../../src/core/open-runtime.js";
 import type { Provider, ProviderContext, ProviderEvent } from "../../src/core/provider.js";
 import type { Runtime } from "../../src/core/runtime.js";
@@ -25,6 +26,8 @@ export interface Emission {
   /** Each text begins with the nanoseconds of the system's monotonic clock at which it was emitted. */
   readonly stamped?: boolean;
 }
+
+countBuffersWithHeap();
 
 let runtime: Runtime;
 const gates = new Map<string, () => void>();

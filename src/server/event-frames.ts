@@ -49,6 +49,11 @@ export function attachFrame(batch: WatchBatch): Frame {
   return frames.attach;
 }
 
+/** Whether a batch is so large that its frame is left in parts. */
+export function isLarge({ parts }: WatchBatch): boolean {
+  return sizeOf(parts) >= PARTS_FROM_BYTES;
+}
+
 /** Returns an encoded message with its envelope. */
 export function envelope(message: Uint8Array): Uint8Array {
   const frame = Buffer.allocUnsafe(ENVELOPE_BYTES + message.length);
@@ -101,7 +106,7 @@ function sharedFrames(batch: WatchBatch): Frames {
 /** Encodes a WatchEventsResponse, as the field `within` of another message where one is named. */
 function encodeFrame(batch: WatchBatch, within: number | undefined): Frame {
   const tail = encodeTail(batch);
-  const sizeBytes = batch.parts.reduce((sum, { length }) => sum + length, tail.length);
+  const sizeBytes = sizeOf(batch.parts) + tail.length;
   const head = Buffer.allocUnsafe(ENVELOPE_BYTES + 2 * MAX_FIELD_BYTES);
   let headBytes = ENVELOPE_BYTES;
   if (within !== undefined) {
@@ -111,6 +116,10 @@ function encodeFrame(batch: WatchBatch, within: number | undefined): Frame {
   writeEnvelope(head, headBytes - ENVELOPE_BYTES + sizeBytes);
   const parts = [head.subarray(0, headBytes), ...batch.parts, tail];
   return sizeBytes < PARTS_FROM_BYTES ? Buffer.concat(parts) : parts;
+}
+
+function sizeOf(parts: readonly Uint8Array[]): number {
+  return parts.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** Encodes what follows the events. */

@@ -5,11 +5,12 @@ import type {
   WatchEventsRequest,
   WatchEventsResponse,
 } from "../../gen/ts/harnessruntime/v1/event_stream_pb.js";
+import { LogBatch } from "../core/log-batch.js";
 import { toPageSize } from "../core/paging.js";
 import type { Runtime, WatchBatch, Watcher } from "../core/runtime.js";
 import { callerOf, readsJson } from "./call.js";
 import { type Drain, resumeAfter, serverDraining } from "./drain.js";
-import { listMessage, watchFrame, watchMessage } from "./event-frames.js";
+import { isLarge, listMessage, watchFrame, watchMessage } from "./event-frames.js";
 import type { OpenSideDoor, SideDoor } from "./side-door.js";
 
 /** WatchEvents: the first frame at once, then stored bytes as they are, until the last batch. */
@@ -35,10 +36,9 @@ export async function* watchEvents(
   });
   try {
     const decode = readsJson(context);
-    const first = await watcher.next(context.signal);
-    if (first !== undefined) yield watchMessage(first, decode);
     door = openDoor(context);
-    let batch = first;
+    let batch = await watcher.next(context.signal);
+    if (batch !== undefined) yield* begin(batch, afterSequence, door, decode);
     while (batch?.last === false) {
       batch = await watcher.next(context.signal);
       if (batch === undefined) break;
@@ -50,6 +50,21 @@ export async function* watchEvents(
     forget();
     watcher.close();
   }
+}
+
+/** The first frame, which the RPC library sends and copies several times: so a large one follows an empty one. */
+async function* begin(
+  batch: WatchBatch,
+  afterSequence: number,
+  door: SideDoor | undefined,
+  decode: boolean,
+): AsyncGenerator<WatchEventsResponse> {
+  if (door === undefined || !isLarge(batch)) {
+    yield watchMessage(batch, decode);
+    return;
+  }
+  yield watchMessage(new LogBatch([], afterSequence, batch.headSequence, batch.state, false), decode);
+  await door.write(watchFrame(batch));
 }
 
 /** ListEvents: one page of stored bytes as they are. */

@@ -41,13 +41,14 @@ for (const sideDoor of [true, false]) {
           Array.from({ length: 4_000 }, (_, index) => `${index}${"x".repeat(1_000)}`),
         );
         fake.append(executionId, [], ExecutionState.SUCCEEDED);
-        let count = 0;
+        const sequences: number[] = [];
         let last: WatchEventsResponse | undefined;
         for await (const response of client.watchEvents({ executionId })) {
-          count += response.events.length;
+          sequences.push(...response.events.map(({ sequence }) => sequence));
+          expect(response.nextAfterSequence).toBe(sequences.at(-1) ?? 0);
           last = response;
         }
-        expect(count).toBe(4_002);
+        expect(sequences).toEqual(Array.from({ length: 4_002 }, (_, index) => index + 1));
         expect(last).toMatchObject({ nextAfterSequence: 4_002, headSequence: 4_002, state: ExecutionState.SUCCEEDED });
       });
 

@@ -23,6 +23,7 @@ import { CliError, EXIT } from "../cli-error.js";
 import type { ReadConfig } from "../config/read-config.js";
 import { mustHave } from "../config/sections.js";
 import { bannerText } from "../serve/banner.js";
+import { countBuffersWithHeap } from "../serve/collector.js";
 import { readConformance } from "../serve/conformance-folder.js";
 import { makeDataFolder, REMOTE_PROVIDERS_FILE, TOKEN_FILE } from "../serve/data-folder.js";
 import { createLog } from "../serve/log.js";
@@ -38,6 +39,7 @@ interface Serving {
 
 /** Serves until SIGTERM or SIGINT, then drains; resolves with the number to end with. */
 export async function serve(options: ConfigOptions, version: string): Promise<number> {
+  countBuffersWithHeap();
   const read = await configOf(options);
   const { config } = read;
   const log = createLog(mustHave(config.log));
