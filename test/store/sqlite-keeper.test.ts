@@ -18,8 +18,8 @@ let keeper: Keeper;
 let committer: Committer;
 let path: string;
 
-function reopen(): void {
-  file = openFile({ file: path, synchronous: "normal", maxBytes: undefined }, 0);
+function reopen(synchronous: "normal" | "full" = "normal"): void {
+  file = openFile({ file: path, synchronous, maxBytes: undefined }, 0);
   keeper = new Keeper(file.db);
   committer = new Committer(file.db, path, (head) => keeper.noteWritten(head));
 }
@@ -94,6 +94,19 @@ test("a live execution has its chunks joined from time to time, and goes on", ()
   for (let last = 501; last < 990; last++) commit(appending(key, last));
   expect(keeper.isUrgent).toBe(false);
   expect(sequences(key)).toEqual(range(1, 990));
+});
+
+test("commits are as durable after the keeper's steps as before, also where one failed", () => {
+  const isFull = (): boolean => file.db.pragma("synchronous", { simple: true }) === 2;
+  file.close();
+  reopen("full");
+  makeOneByOne(501);
+  keep();
+  expect(isFull()).toBe(true);
+  file.db.exec("DROP TABLE trimmed_executions");
+  keeper.noteTrimmed();
+  expect(() => keep()).toThrow("trimmed_executions");
+  expect(isFull()).toBe(true);
 });
 
 test("a live execution of 4,000 tiny events never holds more than some hundred chunks", {

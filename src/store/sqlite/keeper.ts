@@ -34,6 +34,8 @@ interface ChunkRow {
 export class Keeper {
   readonly #db: Database;
   readonly #statements;
+  /** How durable commits are. */
+  readonly #synchronous: unknown;
   /** Live executions with many small chunks. */
   readonly #live = new Map<number, Head>();
   /** How many executions have ended since none was left to join. 1 at first: a crash may have left some. */
@@ -43,6 +45,7 @@ export class Keeper {
   constructor(db: Database) {
     this.#db = db;
     this.#statements = prepare(db);
+    this.#synchronous = db.pragma("synchronous", { simple: true });
   }
 
   /** Takes notice of an execution that a commit wrote to. */
@@ -70,9 +73,14 @@ export class Keeper {
     return this.#ended >= ENDED_EXECUTIONS || this.#live.size > 0;
   }
 
-  /** Makes one step. */
+  /** Makes one step, without a flush of its own: the next commit's covers it, and what a crash undoes is found again. */
   step(): void {
-    this.#db.transaction(() => this.#work()).immediate();
+    this.#db.pragma("synchronous = NORMAL");
+    try {
+      this.#db.transaction(() => this.#work()).immediate();
+    } finally {
+      this.#db.pragma(`synchronous = ${this.#synchronous}`);
+    }
   }
 
   #work(): void {
