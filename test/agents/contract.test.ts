@@ -1,7 +1,7 @@
 import { describe } from "vitest";
 import { killStarted, listCarrying, startedMarks } from "../../src/providers/containment/started.js";
 import { testProviderContract } from "../providers/contract.js";
-import { type AgentName, isInstalled, openRealAgent } from "./real-agent.js";
+import { type AgentName, isInstalled, NOISY, openRealAgent } from "./real-agent.js";
 
 /** The slower agents take many minutes: they are for the soak. */
 const AGENTS: readonly AgentName[] = process.env["SOAK"] === "1" ? ["codex", "gemini", "opencode"] : ["codex"];
@@ -20,11 +20,20 @@ describe.each(AGENTS.filter(isInstalled))("%s", (name) => {
     name,
     async () => {
       const { runtime, close } = await openRealAgent(name);
-      return { runtime, close, providerId: name, situations, limitMs: 90_000, kill: killStarted, processes };
+      return {
+        runtime,
+        close,
+        providerId: name,
+        situations,
+        limitMs: 90_000,
+        kill: killStarted,
+        processes,
+        noisyProviderId: NOISY,
+      };
     },
     [
       ...["artifact.list is UNSUPPORTED", "input.steer is UNSUPPORTED", "action.input is UNSUPPORTED"],
-      ...["no situation for memory", "its output cannot be made noisy"],
+      "no situation for memory",
     ],
     300_000,
   );

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { withNoise } from "../../src/providers/acp/noise.js";
 import { acpProvider } from "../../src/providers/acp/provider.js";
 import type { AcpSettings } from "../../src/providers/acp/settings.js";
 import { openMemoryStore } from "../../src/store/memory.js";
@@ -144,13 +145,17 @@ export function processesUnder(root: string): Promise<string[]> {
   return processesWith(`HOME=${join(root, "home")}`);
 }
 
-/** Opens a runtime with a real agent as the provider of its preset's name. */
+/** The provider of the same agent with noise in its output. */
+export const NOISY = "noisy";
+
+/** Opens a runtime with a real agent as the provider of its preset's name, and once more as {@link NOISY}. */
 export async function openRealAgent(agent: AgentName): Promise<RealAgent> {
   const root = await makeRoot(agent);
   const model = await startScriptedModel();
   const store = openMemoryStore();
-  const provider = acpProvider(await settle(agent, root, model.url));
-  const live = await openLiveRuntime({ providers: [provider], store, dataDir: join(root, "data") });
+  const settings = await settle(agent, root, model.url);
+  const providers = [acpProvider(settings), acpProvider(withNoise(settings, NOISY))];
+  const live = await openLiveRuntime({ providers, store, dataDir: join(root, "data") });
   return {
     ...live,
     ...{ model, workspace: join(root, "workspace") },

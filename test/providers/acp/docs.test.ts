@@ -42,7 +42,7 @@ describe("docs/providers/acp.md", () => {
   });
 
   test("shows the levels that each preset declares", () => {
-    const [, measured = ""] = page.split("## What was measured");
+    const [, measured = ""] = page.split("## What is measured");
     const rows = Array.from(measured.matchAll(/^\| `([a-z]+\.[a-z_]+)` \| ([A-Z]+)/gm), ([, name = "", level]) => [
       name,
       level,
