@@ -11,7 +11,7 @@ import type { Script } from "../../src/providers/scripted/script.js";
 import { build, type Ended, harness, type Running, type Served, serve, start } from "./support/processes.js";
 
 /** Each test starts processes, which a busy machine takes its time for. */
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 let served: Served;
 

@@ -6,7 +6,7 @@ import { readConfig } from "../../src/cli/config/read-config.js";
 import { build, ROOT, type Served, serve, startCommand } from "./support/processes.js";
 
 /** Each test starts processes, which a busy machine takes its time for. */
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 let served: Served;
 /** In the package, so that its own name means it. */
@@ -122,7 +122,7 @@ test("every command of the quickstart runs, in order, and prints what the page s
     expect(output).toContain(expected?.code.trimEnd());
   }
   expect(printed.size).toBeGreaterThanOrEqual(6);
-}, 60_000);
+}, 180_000);
 
 test("the configuration file in the page on operations has every key with its default", () => {
   const [yaml] = blocksOf("docs/operations.md").filter(({ code }) => code.startsWith("# harness.yaml"));

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { build, type Ended, harness, ROOT, serve, start, startCommand } from "./support/processes.js";
 
 /** Each test starts processes, which a busy machine takes its time for. */
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 let folder: string;
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { build, ROOT, type Running, type Served, serve, startCommand } from "./support/processes.js";
 
 /** Each test starts processes, which a busy machine takes its time for. */
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 const PROGRAM = join(ROOT, "dist/src/cli/main.js");
 const hasScript = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
