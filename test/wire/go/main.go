@@ -23,7 +23,7 @@ func main() {
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		result, err := commands[os.Args[1]](ctx, lines.Bytes())
 		cancel()
 		if err != nil {

@@ -53,7 +53,7 @@ def call_of(channel: Any, question: Question) -> Any:
     kind = message_factory.GetMessageClass(method.output_type)
     make = getattr(channel, shape)(path, lambda request: request.SerializeToString(), kind.FromString)
     headers = (("authorization", f"Bearer {question['token']}"),) if question.get("token") else ()
-    return make(iter(requests) if method.client_streaming else requests[0], metadata=headers, timeout=600)
+    return make(iter(requests) if method.client_streaming else requests[0], metadata=headers, timeout=3600)
 
 
 def take(outcome: Outcome, response: Message, until: str | None) -> bool:
