@@ -1,4 +1,4 @@
-# limit: 1500
+# limit: 2100
 # apt: iproute2 util-linux
 # The agents that have a preset, end to end, with a scripted model and no network but loopback. They come from a lock file of their own.
 source .ci/lib.sh

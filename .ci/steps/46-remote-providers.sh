@@ -1,5 +1,5 @@
 # Providers in Python and Go that dial in, against a server of this project: killed, shut down, and cut off.
-# limit: 900
+# limit: 1500
 source .ci/lib.sh
 need 'go version | grep -qE "go1\.(2[6-9]|[3-9][0-9])"' "Go 1.26 or newer is needed: https://go.dev/doc/install"
 need 'python3 -c "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))"' \

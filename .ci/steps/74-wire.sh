@@ -1,7 +1,7 @@
 # Clients and tools that this project did not write, and its own in Go and Python, against a server of this project: through
 # connections that break, behind nginx, and over every protocol.
 # apt: nginx curl
-# limit: 900
+# limit: 1500
 source .ci/lib.sh
 need 'go version | grep -qE "go1\.(2[6-9]|[3-9][0-9])"' "Go 1.26 or newer is needed: https://go.dev/doc/install"
 need 'python3 -c "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))"' \
