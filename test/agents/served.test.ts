@@ -40,7 +40,8 @@ describe.each(AGENTS.filter(isInstalled))("harness serve and harness run with %s
   /** Runs `harness run` with a terminal for standard input, output and error. */
   function runOnTerminal(...turns: readonly string[]): Running {
     const prompt = ["Do it.", ...turns.map((turn) => `@model ${turn}`)].join("\n").replaceAll("'", "'\\''");
-    const command = `${process.execPath} ${PROGRAM} run ${name} '${prompt}' --url ${served.url}`;
+    // Without `exec` a shell that stays, as dash does, ends with Ctrl-C itself.
+    const command = `exec ${process.execPath} ${PROGRAM} run ${name} '${prompt}' --url ${served.url}`;
     return startCommand("script", ["-qefc", command, "/dev/null"], { env: { TERM: "xterm-256color", NO_COLOR: "1" } });
   }
 

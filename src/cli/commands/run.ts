@@ -4,10 +4,12 @@ import { ActionKind, type ActionRequest } from "../../../gen/ts/harnessruntime/v
 import { EventSchema } from "../../../gen/ts/harnessruntime/v1/event_pb.js";
 import type { StartExecutionRequestSchema } from "../../../gen/ts/harnessruntime/v1/execution_commands_pb.js";
 import { type Execution, ExecutionSchema, ExecutionState } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { toRpcError } from "../../client/errors.js";
 import { followToEnd } from "../../client/run.js";
 import { parseDurationMs, parseJsonObject, readText } from "../arguments.js";
 import { CliError, EXIT } from "../cli-error.js";
 import { type ClientOptions, type Clients, commandText, openClients } from "../client-options.js";
+import { rpcErrorLine } from "../rpc-error-line.js";
 import { askAction, canAsk } from "../terminal/ask.js";
 import { endLine, exitCodeOf } from "../terminal/ending.js";
 import { printJson } from "../terminal/print.js";
@@ -64,7 +66,9 @@ async function follow({ patient }: Clients, { id }: Execution, options: RunOptio
   const release = onInterrupt(
     () => {
       progress.note("cancelling; Ctrl-C again leaves it running");
-      patient.executions.cancelExecution({ executionId: id, reason: "Ctrl-C at the command line" }).catch(stop.abort);
+      patient.executions
+        .cancelExecution({ executionId: id, reason: "Ctrl-C at the command line" })
+        .catch((error: unknown) => progress.note(`it was not cancelled: ${rpcErrorLine(toRpcError(error))}`));
     },
     () => stop.abort(),
   );

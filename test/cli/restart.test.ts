@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { build, harness, serve, start } from "./support/processes.js";
+
+/** Each test starts processes, which a busy machine takes its time for. */
+vi.setConfig({ testTimeout: 180_000 });
+
+let folder: string;
+
+beforeAll(() => {
+  build();
+  folder = mkdtempSync(join(tmpdir(), "harness-restart-"));
+}, 120_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("a runtime that is started again", () => {
+  test("keeps executions and open approvals over kill -9, in a folder that only its owner can read", async () => {
+    const data = join(folder, "kept");
+    const first = await serve([], data);
+    const script = JSON.stringify({ steps: [{ approval: { title: "Go on?" } }, { text: "went on" }] });
+    const { stdout } = await harness(["run", "scripted", "in", "--detach", "--config", script, "--url", first.url]);
+    const id = stdout.trim();
+    const watching = start(["watch", id, "--types", "action.required", "--url", first.url]);
+    await watching.saw(/Go on\?/);
+    first.running.child.kill("SIGKILL");
+    await first.running.ended;
+    expect(statSync(data).mode & 0o777).toBe(0o700);
+    watching.child.kill();
+    await watching.ended;
+
+    const second = await serve([], data);
+    expect((await harness(["respond", id, "--approve", "--url", second.url])).code).toBe(0);
+    expect(await harness(["wait", id, "--url", second.url])).toMatchObject({ code: 0, stdout: "went on\n" });
+    await second.stop();
+  });
+
+  test.each(["SIGKILL", "SIGTERM"] as const)("wait goes on over a restart after %s", async (signal) => {
+    const data = join(folder, `awaited-${signal}`);
+    const first = await serve([], data);
+    const script = JSON.stringify({ steps: [{ approval: { title: "Go on?" } }, { text: "went on" }] });
+    const { stdout } = await harness(["run", "scripted", "in", "--detach", "--config", script, "--url", first.url]);
+    const id = stdout.trim();
+    const waiting = start(["wait", id, "--url", first.url]);
+    // Longer than a client's patience, which must not count before anything fails.
+    await delay(11_000);
+    first.running.child.kill(signal);
+    await first.running.ended;
+
+    const second = await serve(["--port", new URL(first.url).port], data);
+    expect((await harness(["respond", id, "--approve", "--url", second.url])).code).toBe(0);
+    expect(await waiting.ended).toMatchObject({ code: 0, stdout: "went on\n" });
+    await second.stop();
+  });
+
+  test("leaves what still runs after the grace to the next start", async () => {
+    const data = join(folder, "handed-over");
+    const first = await serve([], data);
+    const script = JSON.stringify({ steps: [{ text: "one " }, { await_steer: true }] });
+    const { stdout } = await harness(["run", "scripted", "in", "--detach", "--config", script, "--url", first.url]);
+    const id = stdout.trim();
+    const watching = start(["watch", id, "--url", first.url]);
+    await watching.saw(/output\.text\.delta/);
+    expect((await first.stop()).code).toBe(0);
+    watching.child.kill();
+    await watching.ended;
+
+    const second = await serve([], data);
+    expect((await harness(["send", id, "two", "--mode", "steer", "--url", second.url])).code).toBe(0);
+    expect(await harness(["wait", id, "--url", second.url])).toMatchObject({ code: 0, stdout: "one two\n" });
+    expect((await harness(["get", id, "--url", second.url])).stdout).toMatch(/^attempt, turn +2, 1$/m);
+    await second.stop();
+  });
+
+  test("a stream that is cut by a drain is said to be opened again", async () => {
+    const data = join(folder, "drained");
+    const first = await serve([], data);
+    const script = JSON.stringify({ steps: [{ text: "first " }, { sleep_ms: 300 }, { text: "second" }] });
+    const running = start(["run", "scripted", "in", "--config", script, "--url", first.url]);
+    await running.saw(/first/);
+    await first.stop();
+    const port = new URL(first.url).port;
+    const second = await serve(["--port", port], data);
+    expect(await running.ended).toMatchObject({ code: 0, stdout: "first second\n" });
+    expect((await running.ended).stderr).toContain("reconnecting");
+    await second.stop();
+  });
+});
