@@ -42,8 +42,8 @@ export interface FollowFrame {
  * that is cut, silent for three heartbeats or ended by a server that drains is
  * opened again after the last sequence. Throws `ContiguityError` when an event
  * is missing, `HarnessRpcError` when the server refuses (NOT_FOUND,
- * CURSOR_AHEAD, CURSOR_EXPIRED, VALIDATION_ERROR) or when nothing has arrived
- * for `retry.streamGiveUpMs`.
+ * CURSOR_AHEAD, CURSOR_EXPIRED, VALIDATION_ERROR) or when it has failed for
+ * `retry.streamGiveUpMs` with nothing arriving in between.
  */
 export async function* followEvents(client: HarnessClient, options: FollowOptions): AsyncGenerator<Event, void> {
   for await (const { events } of followFrames(client, options)) yield* events;

@@ -10,7 +10,7 @@ export interface RetryPolicy {
   readonly maxDelayMs: number;
   /** A call is not tried again later than this after it first failed. 0 never tries again. Default 10,000. */
   readonly callGiveUpMs: number;
-  /** A stream fails once nothing has arrived for this long. Default 600,000. */
+  /** A stream fails once this long has passed since it first failed, with nothing arriving in between. Default 600,000. */
   readonly streamGiveUpMs: number;
 }
 
@@ -105,27 +105,29 @@ export interface Patience {
   opened(): void;
   /** A frame arrived; `progress` when it brought new events. */
   heard(progress: boolean): void;
-  /** What to do about a stream that ended early. Throws the error once nothing has arrived for too long. */
+  /** What to do about a stream that ended early. Throws the error once it has failed for too long with nothing arriving. */
   failed(error: HarnessRpcError): FollowRetry;
 }
 
 export function createPatience({ retry, clock, random }: PatienceSettings): Patience {
   let failures = 0;
-  let heardMs = clock.now();
-  let openedMs = heardMs;
+  let openedMs = clock.now();
+  /** When it first failed after the last frame. Not since that frame: a reader may be long over it, and a laptop asleep. */
+  let failingSinceMs: number | undefined;
   return {
     opened() {
       openedMs = clock.now();
     },
     heard(progress) {
-      heardMs = clock.now();
+      failingSinceMs = undefined;
       if (progress) failures = 0;
     },
     failed(error) {
       const nowMs = clock.now();
+      failingSinceMs ??= nowMs;
       failures = nowMs - openedMs > retry.maxDelayMs ? 1 : failures + 1;
       const delayMs = retryDelayMs(retry, failures, error, random);
-      if (nowMs - heardMs + delayMs > retry.streamGiveUpMs) throw error;
+      if (nowMs - failingSinceMs + delayMs > retry.streamGiveUpMs) throw error;
       return { error, delayMs, failures };
     },
   };

@@ -202,6 +202,25 @@ describe("the time between tries", () => {
     await expect(sequences(frames)).rejects.toMatchObject({ code: Code.Unavailable });
     expect(retries.reduce((sum, { delayMs }) => sum + delayMs, 0)).toBeLessThanOrEqual(5_000);
   });
+
+  test("counts from the first failure and not from the last frame, however long ago that came", async () => {
+    const clock = manualClock();
+    const { open, opened } = play([
+      [frame([delta(1)], { head: 2 }), down],
+      [down],
+      [frame([delta(2)], { head: 2, over: true })],
+    ]);
+    const { frames } = follow(open, { clock, random: () => 0, retry: { streamGiveUpMs: 5_000 } });
+    await frames.next();
+    await clock.advance(60_000);
+    const result = sequences(frames);
+    for (let tries = 0; tries < 2; tries++) {
+      await settled();
+      await clock.advance(0);
+    }
+    expect(await result).toEqual([2]);
+    expect(opened).toEqual([0, 1, 1]);
+  });
 });
 
 describe("stopping", () => {

@@ -28,8 +28,8 @@ type Client struct {
 	BaseDelay         time.Duration // the first wait is between 0 and this, each further one up to twice as long: 100 ms
 	MaxDelay          time.Duration // no wait is longer, unless the server asks for more: 5 s
 	CallTimeout       time.Duration // how long one try of a call may take: 30 s
-	CallGiveUp        time.Duration // a call is not tried again later than this: 10 s
-	StreamGiveUp      time.Duration // a stream fails once nothing has arrived for this long: 10 min
+	CallGiveUp        time.Duration // a call is not tried again later than this after it first failed: 10 s
+	StreamGiveUp      time.Duration // a stream fails this long after it first failed with nothing arriving in between: 10 min
 }
 
 // New makes a client of a transport and interceptors of the caller's own. Over Connect, unlike gRPC, a refusal whose body is
@@ -110,7 +110,7 @@ func keyed[T proto.Message](request T) T {
 
 // patiently makes a call that is safe to make twice, again and again while it fails in a way that may pass.
 func patiently[I, O any](ctx context.Context, c *Client, call func(context.Context, I) (O, error), request I) (O, error) {
-	deadline := time.Now().Add(c.CallGiveUp)
+	var failing time.Time
 	for failures := 1; ; failures++ {
 		try, cancel := context.WithTimeout(ctx, c.CallTimeout)
 		response, err := call(try, request)
@@ -118,7 +118,10 @@ func patiently[I, O any](ctx context.Context, c *Client, call func(context.Conte
 		if err == nil {
 			return response, nil
 		}
-		if err := c.pause(ctx, failures, ErrorFrom(err), deadline); err != nil {
+		if failures == 1 {
+			failing = time.Now()
+		}
+		if err := c.pause(ctx, failures, ErrorFrom(err), failing.Add(c.CallGiveUp)); err != nil {
 			return response, err
 		}
 	}

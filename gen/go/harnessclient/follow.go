@@ -14,11 +14,11 @@ import (
 
 // FollowEvents yields the events that the request names through the terminal one, whatever happens to the connection: each
 // once, in order, none missing. It ends when the execution is terminal and everything was shown. An error is the last that
-// is yielded: *ContiguityError when an event is missing, *Error when the server refuses or nothing has arrived for
-// StreamGiveUp, or the context's own.
+// is yielded: *ContiguityError when an event is missing, *Error when the server refuses or it has failed for StreamGiveUp
+// with nothing arriving in between, or the context's own.
 func (c *Client) FollowEvents(ctx context.Context, request *v1.WatchEventsRequest) iter.Seq2[*v1.Event, error] {
 	return func(yield func(*v1.Event, error) bool) {
-		log := &log{request: proto.CloneOf(request), heard: time.Now()}
+		log := &log{request: proto.CloneOf(request)}
 		for failures := 1; ; failures++ { // in a row, of streams that were short and brought nothing new
 			opened, before := time.Now(), log.request.AfterSequence
 			err := c.followOnce(ctx, log, yield)
@@ -28,7 +28,10 @@ func (c *Client) FollowEvents(ctx context.Context, request *v1.WatchEventsReques
 			if log.request.AfterSequence > before || time.Since(opened) > c.MaxDelay {
 				failures = 1
 			}
-			if err := c.pause(ctx, failures, err, log.heard.Add(c.StreamGiveUp)); err != nil {
+			if log.failing.IsZero() {
+				log.failing = time.Now()
+			}
+			if err := c.pause(ctx, failures, err, log.failing.Add(c.StreamGiveUp)); err != nil {
 				yield(nil, err)
 				return
 			}
@@ -39,7 +42,7 @@ func (c *Client) FollowEvents(ctx context.Context, request *v1.WatchEventsReques
 // log is how far an execution's log was followed, over all its streams.
 type log struct {
 	request *v1.WatchEventsRequest // opens the next stream
-	heard   time.Time              // when the last frame came
+	failing time.Time              // when it first failed after the last frame, which a reader may be long over; or zero
 	over    bool                   // the execution ended, or the reader left
 }
 
@@ -75,7 +78,7 @@ func (c *Client) followOnce(ctx context.Context, log *log, yield func(*v1.Event,
 
 // take yields what is new in a frame and moves the cursor.
 func (l *log) take(frame *v1.WatchEventsResponse, yield func(*v1.Event, error) bool) error {
-	l.heard = time.Now()
+	l.failing = time.Time{}
 	id, isWhole, cursor := l.request.GetExecutionId(), len(l.request.EventTypes) == 0, &l.request.AfterSequence
 	head, next, before := frame.GetHeadSequence(), frame.GetNextAfterSequence(), int32(0)
 	for _, event := range frame.GetEvents() {

@@ -32,6 +32,7 @@ type server struct {
 	streams [][]act
 	opened  []int32
 	faults  []error
+	slow    time.Duration // how long a call takes
 	keys    []string
 }
 
@@ -56,6 +57,7 @@ func (s *server) WatchEvents(ctx context.Context, request *v1.WatchEventsRequest
 }
 
 func (s *server) fault() error {
+	time.Sleep(s.slow)
 	if len(s.faults) == 0 {
 		return nil
 	}
@@ -220,6 +222,33 @@ func TestFollowEventsStops(t *testing.T) {
 		s = &server{streams: [][]act{{frame(1, 2, 3, false), {silent: true}}}}
 		for range s.client().FollowEvents(t.Context(), &v1.WatchEventsRequest{ExecutionId: "exe_1"}) {
 			break
+		}
+	})
+}
+
+func TestFollowEventsCountsFromTheFirstFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := cut(connect.CodeUnavailable)
+		s := &server{streams: [][]act{{frame(1, 1, 2, false), down}, {down}, {frame(2, 2, 2, true)}}}
+		for event, err := range s.client().FollowEvents(t.Context(), &v1.WatchEventsRequest{ExecutionId: "exe_1"}) {
+			if err != nil {
+				t.Errorf("a reader that took long over a frame: got %v", err)
+			}
+			if event.GetSequence() == 1 {
+				time.Sleep(time.Hour)
+			}
+		}
+		if !slices.Equal(s.opened, []int32{0, 1, 1}) {
+			t.Errorf("opened after %v", s.opened)
+		}
+	})
+}
+
+func TestACallThatFailsLateIsSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{faults: []error{connect.NewError(connect.CodeUnavailable, "down")}, slow: 15 * time.Second}
+		if execution, err := s.client().Get(t.Context(), "exe_1"); err != nil || execution.GetId() != "exe_1" {
+			t.Errorf("got %v, %v", execution, err)
 		}
 	})
 }

@@ -11,6 +11,8 @@ from harnessruntime.v1.action_pb2 import ActionRequest, ActionResponse
 from harnessruntime.v1.execution_commands_pb2 import SendInputRequest, SendInputResponse, StartExecutionRequest
 from harnessruntime.v1.execution_pb2 import EXECUTION_STATE_CANCELLING, Execution
 from harnessruntime_client import Client, ContiguityError, HarnessError, Waits, aio
+from harnessruntime_client.errors import ended
+from harnessruntime_client.log import Log, Patience
 
 from conftest import SILENCE, Act, Failure, Server, frame, refused
 
@@ -172,6 +174,21 @@ def test_a_server_that_stays_away_is_given_up(server: Server, face: Face) -> Non
         face.follow(server.target)
     assert raised.value.code is grpc.StatusCode.UNAVAILABLE
     assert len(server.opened) > 10
+
+
+@pytest.mark.parametrize("give_up", ["stream", "call"])
+def test_the_time_to_give_up_counts_from_the_first_failure(monkeypatch: pytest.MonkeyPatch, give_up: str) -> None:
+    now = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    log = Log(WAITS, "exe_1", 0, []) if give_up == "stream" else Patience(WAITS, WAITS.call_give_up)
+    if isinstance(log, Log):
+        log.open()
+        assert [event.sequence for event in log.take(frame([1], 2))] == [1]
+    for now in (60, 60.4):
+        log.delay(ended())
+    now = 60.6
+    with pytest.raises(HarnessError):
+        log.delay(ended())
 
 
 @pytest.mark.parametrize("call", ["start", "send"])

@@ -95,7 +95,7 @@ class Client:
 
         Ends when the execution is terminal and everything was shown. `event_types` are dotted; a `*` at the end matches
         the rest. Raises `ContiguityError` when an event is missing, and `HarnessError` when the server refuses or
-        nothing has arrived for `stream_give_up`.
+        it has failed for `stream_give_up` with nothing arriving in between.
         """
         log, silence = Log(self._waits, execution_id, after_sequence, event_types), 3 * self._waits.heartbeat
         while True:

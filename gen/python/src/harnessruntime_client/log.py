@@ -25,8 +25,8 @@ class Waits:
     base_delay: float = 0.1  #: the first wait is between 0 and this, each further one up to twice as long
     max_delay: float = 5  #: no wait is longer, unless the server asks for more
     call_timeout: float = 30  #: how long one try of a call may take
-    call_give_up: float = 10  #: a call is not tried again later than this
-    stream_give_up: float = 600  #: a stream fails once nothing has arrived for this long
+    call_give_up: float = 10  #: a call is not tried again later than this after it first failed
+    stream_give_up: float = 600  #: a stream fails this long after it first failed with nothing arriving in between
 
     def channel_options(self) -> list[tuple[str, int]]:
         """Lets a channel reconnect as fast as this says, and notice within three heartbeats and a half that it is dead."""
@@ -45,15 +45,19 @@ class Patience:
 
     def __init__(self, waits: Waits, give_up: float) -> None:
         self._waits, self._give_up, self._failures = waits, give_up, 0
-        self._heard = self._opened = time.monotonic()
+        self._opened = time.monotonic()
+        #: When it first failed after the last frame. Not since that frame: a reader may be long over it.
+        self._failing_since: float | None = None
 
     def delay(self, error: HarnessError) -> float:
         """Returns how long to wait, or raises the error when there is no further try."""
         now, waits = time.monotonic(), self._waits
+        if self._failing_since is None:
+            self._failing_since = now
         self._failures = 1 if now - self._opened > waits.max_delay else self._failures + 1
         ceiling = min(waits.max_delay, waits.base_delay * 2 ** min(self._failures - 1, 20))
         delay: float = error.retry_after + random.random() * ceiling
-        if not is_retryable(error) or now - self._heard + delay > self._give_up:
+        if not is_retryable(error) or now - self._failing_since + delay > self._give_up:
             raise error
         return delay
 
@@ -72,7 +76,7 @@ class Log(Patience):
 
     def take(self, frame: WatchEventsResponse) -> Iterator[Event]:
         """Yields what is new in a frame and moves on; raises ContiguityError when an event is missing."""
-        self._heard = time.monotonic()
+        self._failing_since = None
         following, before = frame.next_after_sequence, 0
         for event in frame.events:
             sequence, expected = event.sequence, max(before, self._after) + 1
