@@ -32,7 +32,7 @@ type Command =
   | { readonly kind: "end"; readonly execution: number }
   | { readonly kind: "claim"; readonly execution: number; readonly owner: number; readonly nowMs: number }
   | { readonly kind: "release"; readonly execution: number; readonly fence: number }
-  | { readonly kind: "trim"; readonly endedBeforeMs: number };
+  | { readonly kind: "trim"; readonly endedBeforeMs: number; readonly parity: number | undefined };
 
 /** What a store must hold after the commands so far, in the plainest form. */
 interface Model {
@@ -64,7 +64,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       scope,
     }),
   },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("end" as const), execution }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("end" as const), execution }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -75,7 +75,14 @@ const command: fc.Arbitrary<Command> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("release" as const), execution, fence: fc.nat({ max: 3 }) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("trim" as const), endedBeforeMs: fc.nat({ max: 3 }) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant("trim" as const),
+      endedBeforeMs: fc.nat({ max: 3 }),
+      parity: fc.option(fc.nat({ max: 1 }), { nil: undefined, freq: 2 }),
+    }),
+  },
 );
 
 export function describeModel(open: OpenStore): void {
@@ -106,12 +113,12 @@ export function describeModel(open: OpenStore): void {
 
 /** Makes the call, with the log's end as the model knows it. */
 function run(store: Store, keys: readonly ExecutionKey[], model: Model, next: Command): Promise<unknown> {
-  if (next.kind === "trim") return store.trim(TIME_MS + next.endedBeforeMs);
+  if (next.kind === "trim") return store.trim(TIME_MS + next.endedBeforeMs, labelsOf(next.parity));
   const key = keys[next.execution]!;
   const last = model.executions.get(next.execution)?.last ?? 0;
   switch (next.kind) {
     case "create":
-      return store.append(creation(key, {}, recordOf(next.scope)));
+      return store.append(creation(key, { labels: labelsOf(next.execution % 2) }, recordOf(next.scope)));
     case "append": {
       const more = { ...recordOf(next.scope), ...(next.fence !== undefined && { fence: next.fence }) };
       const from = Math.max(0, last + next.off);
@@ -126,13 +133,17 @@ function run(store: Store, keys: readonly ExecutionKey[], model: Model, next: Co
   }
 }
 
+function labelsOf(parity: number | undefined): Record<string, string> {
+  return parity === undefined ? {} : { parity: String(parity) };
+}
+
 function recordOf(scope: number | undefined) {
   return scope === undefined ? {} : { idempotency: { scope: `scope ${scope}`, digest: "d", resourceId: "r" } };
 }
 
 /** Moves the model and tells what the call must come to. */
 function step(model: Model, next: Command): string {
-  if (next.kind === "trim") return trimModel(model, next.endedBeforeMs);
+  if (next.kind === "trim") return trimModel(model, next);
   const found = model.executions.get(next.execution);
   switch (next.kind) {
     case "create":
@@ -182,9 +193,10 @@ function claimInModel(found: ModelExecution | undefined, name: number, nowMs: nu
   return String(++found.fence);
 }
 
-function trimModel(model: Model, endedBeforeMs: number): string {
+function trimModel(model: Model, { endedBeforeMs, parity }: Command & { kind: "trim" }): string {
   let trimmed = 0;
-  for (const found of model.executions.values()) {
+  for (const [name, found] of model.executions) {
+    if (parity !== undefined && name % 2 !== parity) continue;
     if (found.endTimeMs === undefined || found.endTimeMs >= endedBeforeMs || found.first > found.last) continue;
     found.first = found.last + 1;
     trimmed++;

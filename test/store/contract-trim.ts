@@ -73,6 +73,58 @@ export function describeTrim(open: OpenStore): void {
     expect(await store().trim(end + 1, {})).toBe(2);
   });
 
+  test("an execution that ends behind others that were passed over is trimmed all the same", async () => {
+    const end = newEnd();
+    const labels = { rule: String(end) };
+    const [early, equal, late] = await Promise.all(range(1, 3).map(() => makeExecution(store(), { labels })));
+    const other = await makeExecution(store());
+    await store().append(ending(other, 1, end + 5));
+    expect(await store().trim(end + 10, labels)).toBe(0);
+    await store().append(ending(early!, 1, end));
+    await store().append(ending(equal!, 1, end + 5));
+    await store().append(ending(late!, 1, end + 6));
+    expect(await store().trim(end + 6, labels)).toBe(2);
+    expect(await store().trim(end + 10, labels)).toBe(1);
+    expect(await readSequences(store(), other)).toEqual([1, 2]);
+    expect(await store().trim(end + 10)).toBe(1);
+  });
+
+  test("events that come after a trim are dropped by the next", async () => {
+    const end = newEnd();
+    const labels = { rule: String(end) };
+    const key = await makeExecution(store(), { labels });
+    await store().append(ending(key, 1, end));
+    expect(await store().trim(end + 1, labels)).toBe(1);
+    await store().append(appending(key, 2));
+    expect(await store().trim(end + 1, labels)).toBe(1);
+    expect(await readSequences(store(), key)).toEqual([]);
+  });
+
+  test("a trim finds what was written before it, also where that was not awaited", async () => {
+    const end = newEnd();
+    const labels = { rule: String(end) };
+    const keys = range(1, 3).map(() => newKey());
+    const trims = keys.map((key, index) => {
+      const writes = [makeExecution(store(), { labels }, { key }), store().append(ending(key, 1, end - index))];
+      return [...writes, store().trim(end + 1, labels)].at(-1);
+    });
+    expect(await Promise.all(trims)).toEqual([1, 1, 1]);
+  });
+
+  test("what one rule passes over another finds, however much that is", async () => {
+    const end = newEnd();
+    const [all, last] = [{ all: String(end) }, { last: String(end) }];
+    const tenant = newKey().tenantId;
+    const make = async (labels: Record<string, string>): Promise<void> => {
+      const key = await makeExecution(store(), { labels }, { key: newKey(tenant) });
+      await store().append(ending(key, 1, end));
+    };
+    await Promise.all(range(1, 450).map(() => make(all)));
+    await make({ ...all, ...last });
+    expect(await store().trim(end + 1, last)).toBe(1);
+    expect(await store().trim(end + 1, all)).toBe(450);
+  });
+
   test("many executions are trimmed in one call", async () => {
     const end = newEnd();
     const tenant = newKey().tenantId;

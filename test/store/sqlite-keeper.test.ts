@@ -145,8 +145,8 @@ test("an event larger than a chunk stays alone", () => {
 test("trimmed chunks are deleted bit by bit, also after a crash, and others are not", () => {
   const [old, live] = [makeOneByOne(500), makeOneByOne(10)];
   commit(appending(old, 500, 1, { row: rowOf(ExecutionState.FAILED, { endTimeMs: TIME_MS }) }));
-  const trim = { endedBeforeMs: TIME_MS + 1, labels: [], after: { endTimeMs: -1, execution: 0 } };
-  expect(committer.commit([{ kind: "trim", trim }])).toEqual([{ value: { trimmed: 1, next: undefined } }]);
+  const trim = { endedBeforeMs: TIME_MS + 1, labels: [] };
+  expect(committer.commit([{ kind: "trim", trim }])).toEqual([{ value: { trimmed: 1, isLast: true } }]);
   expect(sequences(old)).toEqual([]);
   file.close();
   reopen();

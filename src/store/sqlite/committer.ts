@@ -72,6 +72,7 @@ export class Committer {
       this.#log.end();
       if (this.#db.inTransaction) this.#statements.rollback.run();
       this.#owners.rollBack();
+      this.#trimmer.clear();
       this.#heads.clear();
       throw error;
     }
@@ -103,6 +104,7 @@ export class Committer {
     const head = found ?? this.#create(write, terminal);
     this.#conversations.take(write.key.tenantId, write.idempotency);
     this.#log.add(head, operation);
+    this.#trimmer.noteWritten(head);
     if (write.side !== undefined) this.#side.write(head.execution, write.key.tenantId, write.side);
     return undefined;
   }
@@ -135,7 +137,8 @@ export class Committer {
         execution,
       );
     }
-    const head = { execution, lastSequence: 0, joinedSequence: 0, looseChunks: 0, fence: 0, terminal };
+    const log = { lastSequence: 0, joinedSequence: 0, looseChunks: 0 };
+    const head: Head = { execution, ...log, fence: 0, terminal, endTimeMs: row.endTimeMs };
     this.#heads.add(key, head);
     return head;
   }

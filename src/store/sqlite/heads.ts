@@ -14,6 +14,8 @@ export interface Head {
   /** The last fencing number given. */
   fence: number;
   terminal: boolean;
+  /** As in the last row; undefined before the end. */
+  endTimeMs: number | undefined;
 }
 
 interface HeadRow {
@@ -22,6 +24,7 @@ interface HeadRow {
   readonly joined_sequence: number;
   readonly fence: number;
   readonly terminal: number;
+  readonly end_time_ms: number | null;
 }
 
 const CACHED = 10_000;
@@ -34,7 +37,8 @@ export class Heads {
 
   constructor(db: Database) {
     this.#select = db.prepare(
-      "SELECT execution, last_sequence, joined_sequence, fence, terminal FROM executions WHERE tenant_id = ? AND execution_id = ?",
+      `SELECT execution, last_sequence, joined_sequence, fence, terminal, end_time_ms FROM executions
+       WHERE tenant_id = ? AND execution_id = ?`,
     );
     this.#countLoose = db
       .prepare<[number, number], number>("SELECT count(*) FROM event_chunks WHERE execution = ? AND last_sequence > ?")
@@ -54,6 +58,7 @@ export class Heads {
       looseChunks: this.#countLoose.get(row.execution, row.joined_sequence) ?? 0,
       fence: row.fence,
       terminal: row.terminal === 1,
+      endTimeMs: row.end_time_ms ?? undefined,
     };
     this.#keep(name, head);
     return head;

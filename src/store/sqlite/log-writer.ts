@@ -50,6 +50,7 @@ export class LogWriter {
       gathered.row = write.row;
       gathered.terminal = terminal;
       head.terminal = terminal;
+      head.endTimeMs = write.row.endTimeMs;
     }
     head.lastSequence = write.lastSequence;
   }

@@ -49,23 +49,16 @@ export type Operation =
 /** The operation of a write to an execution. */
 export type AppendOperation = Operation & { readonly kind: "append" };
 
-/** A part of a trim: at most so many executions as fit in a short commit, from `after` on. */
+/** A part of a trim: at most so many executions as fit in a short commit, from where the last one with these labels left off. */
 export interface TrimStep {
   readonly endedBeforeMs: number;
   readonly labels: readonly (readonly [string, string])[];
-  readonly after: TrimPosition;
 }
 
-/** The last execution that a trim has looked at. */
-export interface TrimPosition {
-  readonly endTimeMs: number;
-  readonly execution: number;
-}
-
-/** What a {@link TrimStep} came to; without `next` it was the last. */
+/** What a {@link TrimStep} came to. */
 export interface TrimResult {
   readonly trimmed: number;
-  readonly next: TrimPosition | undefined;
+  readonly isLast: boolean;
 }
 
 /** Why one operation was refused. */

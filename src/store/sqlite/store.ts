@@ -25,7 +25,6 @@ import type {
   Query,
   ReaderReply,
   ReaderRequest,
-  TrimPosition,
   TrimResult,
   WriterReply,
   WriterRequest,
@@ -143,15 +142,12 @@ export class SqliteStore implements Store {
   }
 
   async trim(endedBeforeMs: number, labels: Readonly<Record<string, string>> = {}): Promise<number> {
-    let trimmed = 0;
-    let after: TrimPosition | undefined = { endTimeMs: Number.MIN_SAFE_INTEGER, execution: 0 };
-    while (after !== undefined) {
-      const trim = { endedBeforeMs, labels: Object.entries(labels), after };
-      const result: TrimResult = await this.#write<TrimResult>({ kind: "trim", trim });
-      trimmed += result.trimmed;
-      after = result.next;
+    const trim = { endedBeforeMs, labels: Object.entries(labels) };
+    for (let trimmed = 0; ; ) {
+      const step = await this.#write<TrimResult>({ kind: "trim", trim });
+      trimmed += step.trimmed;
+      if (step.isLast) return trimmed;
     }
-    return trimmed;
   }
 
   /** Has nothing to tell: no other process may have the file open. */
