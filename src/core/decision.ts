@@ -3,9 +3,10 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Event, EventSchema } from "../../gen/ts/harnessruntime/v1/event_pb.js";
 import { ActionTimeoutPolicy } from "../../gen/ts/harnessruntime/v1/policy_pb.js";
 import { CompletionAction } from "../../gen/ts/harnessruntime/v1/result_events_pb.js";
+import { encodeChunk } from "./chunk.js";
 import { evolve } from "./evolve.js";
-import { type Fold, isCancelling } from "./fold.js";
-import type { IdempotencyRecord, SideWrites } from "./store.js";
+import { encodeRow, type Fold, isCancelling } from "./fold.js";
+import type { Append, ExecutionKey, IdempotencyRecord, SideWrites } from "./store.js";
 
 /** The payload of an event that is about to be made: `{ case, value }`. */
 export type PayloadInit = Extract<NonNullable<MessageInitShape<typeof EventSchema>["payload"]>, { case: string }>;
@@ -55,6 +56,28 @@ export function record(
     after = evolve(after, [event]);
   }
   return { fold: after, events };
+}
+
+/** Returns the write of a decision that was made on `before`; undefined where it writes nothing. */
+export function toAppend(
+  key: ExecutionKey,
+  before: Fold,
+  { fold, events, side, idempotency }: Decision<unknown>,
+  fence: number | undefined,
+): Append | undefined {
+  if (events.length === 0 && side === undefined) return undefined;
+  const changed = fold.execution !== before.execution || fold.inner !== before.inner;
+  return {
+    key,
+    expected: before.lastSequence,
+    lastSequence: fold.lastSequence,
+    updateTimeMs: fold.updateTimeMs,
+    ...(fence === undefined ? {} : { fence }),
+    ...(events.length === 0 ? {} : { chunk: encodeChunk(events) }),
+    ...(changed ? { row: encodeRow(fold) } : {}),
+    ...(side === undefined ? {} : { side }),
+    ...(idempotency === undefined ? {} : { idempotency }),
+  };
 }
 
 /** The turn that an event belongs to: the one it begins, or the current one. */

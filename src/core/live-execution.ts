@@ -61,7 +61,9 @@ export class LiveExecution {
     this.#seen = fold;
     this.tail = new Tail(options.tailBytes, chunk === undefined ? fold.lastSequence : 0, fold.execution.state);
     this.tail.publish(chunk, fold.lastSequence, fold.execution.state);
-    this.writer = new Writer(options.store, key, fold, (committed, chunk) => this.#committed(committed, chunk));
+    this.writer = new Writer(options.store, key, fold, options.log, (committed, chunk) =>
+      this.#committed(committed, chunk),
+    );
     this.#armDeadline(fold);
     this.#armExpiry(fold);
     this.#armOrphan();

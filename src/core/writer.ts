@@ -1,8 +1,9 @@
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
-import { type EventChunk, encodeChunk } from "./chunk.js";
-import type { Decision } from "./decision.js";
+import type { EventChunk } from "./chunk.js";
+import { type Decision, toAppend } from "./decision.js";
 import { HarnessError, isHarnessError } from "./errors.js";
-import { decodeFold, encodeRow, type Fold } from "./fold.js";
+import { decodeFold, type Fold } from "./fold.js";
+import type { Log } from "./provider.js";
 import type { Append, ExecutionKey, Store } from "./store.js";
 
 /** A pure decision on the fold that it is given; throws a HarnessError to refuse. */
@@ -20,8 +21,10 @@ interface Entry {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
   outcome: { readonly decision: Decision<unknown> } | { readonly refusal: unknown } | undefined;
+  /** What is written; unset for a decision that writes nothing, and for a refusal. */
+  append: Append | undefined;
+  /** How far that is; `pending` also before it is sent. */
   write: "none" | "pending" | "stored" | "failed";
-  chunk: EventChunk | undefined;
   failure: unknown;
   losses: number;
 }
@@ -33,10 +36,15 @@ interface Entry {
  * write, and all before it, are stored. A write that fails discards every
  * decision after it: the fold is read from the store again and they are decided
  * anew on what is really there.
+ *
+ * That needs every write after a failed one to fail too. One that follows an
+ * event does: its `expected` is wrong without it. A write of side rows alone
+ * leaves the sequence as it is, so what follows is sent only once it is stored.
  */
 export class Writer {
   readonly #store: Store;
   readonly #key: ExecutionKey;
+  readonly #log: Log;
   readonly #onCommit: CommitListener;
   /** The fold after every decision made. */
   #head: Fold;
@@ -44,11 +52,20 @@ export class Writer {
   #committed: Fold;
   /** Decisions that are not settled, oldest first. */
   #entries: Entry[] = [];
+  /** The write of side rows alone that is under way, and what waits for it, oldest first. */
+  #barrier: Entry | undefined;
+  #behind: Entry[] = [];
+  /** Writes that the store has not answered. */
+  #inFlight = 0;
+  /** What is settled is being answered: what a listener decides meanwhile comes after. */
+  #answering = false;
+  /** A write failed, and what is stored is not read yet: nothing is decided. */
   #recovering = false;
 
-  constructor(store: Store, key: ExecutionKey, fold: Fold, onCommit: CommitListener) {
+  constructor(store: Store, key: ExecutionKey, fold: Fold, log: Log, onCommit: CommitListener) {
     this.#store = store;
     this.#key = key;
+    this.#log = log;
     this.#head = fold;
     this.#committed = fold;
     this.#onCommit = onCommit;
@@ -77,8 +94,8 @@ export class Writer {
         resolve: resolve as (result: unknown) => void,
         reject,
         outcome: undefined,
+        append: undefined,
         write: "none",
-        chunk: undefined,
         failure: undefined,
         losses: 0,
       };
@@ -89,87 +106,108 @@ export class Writer {
 
   #issue(entry: Entry): void {
     const before = this.#head;
+    entry.append = undefined;
     try {
       const decision = entry.decide(before);
-      entry.outcome = { decision };
-      entry.write = decision.events.length > 0 || decision.side !== undefined ? "pending" : "none";
       // What cannot be encoded is refused here, before anything builds on it.
-      const write = entry.write === "pending" ? toAppend(this.#key, before, decision, entry.fence) : undefined;
+      entry.append = toAppend(this.#key, before, decision, entry.fence);
+      entry.outcome = { decision };
       this.#head = decision.fold;
-      if (write !== undefined) this.#append(entry, write);
     } catch (refusal) {
       entry.outcome = { refusal };
-      entry.write = "none";
     }
+    entry.write = entry.append === undefined ? "none" : "pending";
+    this.#send(entry);
     this.#settle();
   }
 
-  #append(entry: Entry, { write, chunk }: { write: Append; chunk: EventChunk | undefined }): void {
-    this.#store.append(write).then(
-      () => {
-        entry.write = "stored";
-        entry.chunk = chunk;
-        this.#settle();
-      },
+  #send(entry: Entry): void {
+    const { append } = entry;
+    if (append === undefined) return;
+    if (this.#barrier !== undefined) {
+      this.#behind.push(entry);
+      return;
+    }
+    if (append.chunk === undefined) this.#barrier = entry;
+    this.#inFlight++;
+    this.#store.append(append).then(
+      () => this.#answered(entry, "stored"),
       (error: unknown) => {
-        entry.write = "failed";
         entry.failure = error;
-        this.#settle();
+        this.#answered(entry, "failed");
       },
     );
   }
 
-  /** Answers the oldest entries as far as they are settled, strictly in order. */
+  #answered(entry: Entry, write: "stored" | "failed"): void {
+    this.#inFlight--;
+    entry.write = write;
+    if (entry === this.#barrier && write === "stored") for (const next of this.#dropBarrier()) this.#send(next);
+    this.#settle();
+  }
+
+  /** Ends the wait for a write of side rows; returns what waited. */
+  #dropBarrier(): readonly Entry[] {
+    const behind = this.#behind;
+    this.#behind = [];
+    this.#barrier = undefined;
+    return behind;
+  }
+
   #settle(): void {
-    if (this.#recovering) return;
+    if (this.#answering) return;
+    this.#answering = true;
+    if (!this.#recovering) this.#answerSettled();
+    this.#answering = false;
+    // The later writes first: until each is answered, what is stored may still change.
+    if (this.#recovering && this.#inFlight === 0) void this.#recover();
+  }
+
+  /** Answers the oldest entries as far as they are settled, strictly in order. */
+  #answerSettled(): void {
     for (let entry = this.#entries[0]; entry?.outcome !== undefined; entry = this.#entries[0]) {
-      if (entry.write === "pending") return;
-      if (entry.write === "failed") {
-        this.#recovering = true;
-        void this.#recover();
-        return;
-      }
+      this.#recovering = entry.write === "failed";
+      if (entry.write === "pending" || entry.write === "failed") return;
       this.#entries.shift();
       this.#answer(entry);
     }
   }
 
-  #answer(entry: Entry): void {
-    const { outcome } = entry;
+  #answer({ outcome, append, resolve, reject }: Entry): void {
     if (outcome === undefined) return;
     if ("refusal" in outcome) {
-      entry.reject(outcome.refusal);
+      reject(outcome.refusal);
       return;
     }
-    if (entry.write === "stored") {
-      this.#committed = outcome.decision.fold;
-      this.#onCommit(this.#committed, entry.chunk);
-    }
-    entry.resolve(outcome.decision.result);
+    if (append !== undefined) this.#publish(outcome.decision.fold, append.chunk);
+    resolve(outcome.decision.result);
   }
 
-  /** After a failed write: waits until the later ones have failed too, reads the truth, and decides the rest on it. */
-  async #recover(): Promise<void> {
-    while (this.#entries.some((entry) => entry.write === "pending")) {
-      await new Promise<void>((resolve) => setImmediate(resolve));
+  /** Tells of a commit; a listener that fails keeps no caller from its answer. */
+  #publish(fold: Fold, chunk: EventChunk | undefined): void {
+    this.#committed = fold;
+    try {
+      this.#onCommit(fold, chunk);
+    } catch (error) {
+      this.#log.error({ executionId: this.#key.executionId, error }, "what follows a commit failed");
     }
-    const failed = this.#entries[0];
+  }
+
+  /** After a failed write: reads the truth, and decides on it what is not stored. */
+  async #recover(): Promise<void> {
     try {
       await this.#reload();
     } catch (error) {
       this.#giveUp(unavailable(error));
       return;
     }
-    this.#recovering = false;
-    if (failed !== undefined && !mayRetry(failed)) {
-      this.#entries.shift();
-      failed.reject(failed.failure);
-    }
-    const again = this.#entries;
-    this.#entries = [];
-    for (const entry of again) {
+    const [failed, ...later] = this.#restart();
+    if (failed === undefined) return;
+    if (mayRetry(failed)) later.unshift(failed);
+    else failed.reject(failed.failure);
+    for (const entry of later) {
+      if (tellStored(entry)) continue;
       entry.outcome = undefined;
-      entry.write = "none";
       this.#entries.push(entry);
       this.#issue(entry);
     }
@@ -181,17 +219,33 @@ export class Writer {
     const { artifactIds } = await this.#store.getSideRows(this.#key);
     const moved = stored.lastSequence !== this.#committed.lastSequence;
     this.#committed = decodeFold(stored, artifactIds);
-    this.#head = this.#committed;
-    if (moved) this.#onCommit(this.#committed, undefined);
+    if (moved) this.#publish(this.#committed, undefined);
   }
 
   #giveUp(error: HarnessError): void {
-    const lost = this.#entries;
+    for (const entry of this.#restart()) if (!tellStored(entry)) entry.reject(error);
+  }
+
+  /** Begins again after what is known to be stored; returns the entries that are not answered. */
+  #restart(): Entry[] {
+    const entries = this.#entries;
     this.#entries = [];
+    this.#dropBarrier();
     this.#head = this.#committed;
     this.#recovering = false;
-    for (const entry of lost) entry.reject(error);
+    return entries;
   }
+}
+
+/**
+ * Resolves an entry whose own write was stored although one before it failed, as
+ * happens where another process wrote just as many events: it is in the log, and
+ * decided again it would be there twice.
+ */
+function tellStored({ outcome, write, resolve }: Entry): boolean {
+  if (write !== "stored" || outcome === undefined || "refusal" in outcome) return false;
+  resolve(outcome.decision.result);
+  return true;
 }
 
 function mayRetry(entry: Entry): boolean {
@@ -209,26 +263,4 @@ export function unavailable(error: unknown): HarnessError {
     {},
     { cause: error, retryMs: 1000 },
   );
-}
-
-function toAppend(
-  key: ExecutionKey,
-  before: Fold,
-  { fold, events, side, idempotency }: Decision<unknown>,
-  fence: number | undefined,
-): { readonly write: Append; readonly chunk: EventChunk | undefined } {
-  const chunk = events.length === 0 ? undefined : encodeChunk(events);
-  const changed = fold.execution !== before.execution || fold.inner !== before.inner;
-  const write: Append = {
-    key,
-    expected: before.lastSequence,
-    lastSequence: fold.lastSequence,
-    updateTimeMs: fold.updateTimeMs,
-    ...(fence === undefined ? {} : { fence }),
-    ...(chunk === undefined ? {} : { chunk }),
-    ...(changed ? { row: encodeRow(fold) } : {}),
-    ...(side === undefined ? {} : { side }),
-    ...(idempotency === undefined ? {} : { idempotency }),
-  };
-  return { write, chunk };
 }
