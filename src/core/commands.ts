@@ -14,7 +14,7 @@ import { closedActionError, decideRespond } from "./decide-action.js";
 import { decideSend, decideWithdraw, takesNoInput } from "./decide-input.js";
 import { digest, inputDigest } from "./digest.js";
 import { draining } from "./draining.js";
-import { HarnessError, invalid, notFound } from "./errors.js";
+import { HarnessError, invalid, isHarnessError, notFound } from "./errors.js";
 import { decodeFold, toExecution } from "./fold.js";
 import type { Ids } from "./ids.js";
 import type { LiveExecution } from "./live-execution.js";
@@ -64,9 +64,11 @@ export async function sendInput(
     });
     return { inputId, sequence, execution: toExecution(live.writer.committed) };
   } catch (error) {
-    if (error instanceof IdempotencyTakenError)
-      return repeated(error.existing, requestDigest, toExecution(live.writer.committed));
-    throw error;
+    if (!keyed || isHarnessError(error, ErrorReason.STORE_UNAVAILABLE)) throw error;
+    // A refusal may come of the very same input: it was still being stored when this one looked for it.
+    const taken = await store.findIdempotent(live.key.tenantId, scope);
+    if (taken === undefined) throw error;
+    return repeated(taken, requestDigest, toExecution(live.writer.committed));
   }
 }
 

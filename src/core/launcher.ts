@@ -5,6 +5,7 @@ import { ContentSchema } from "../../gen/ts/harnessruntime/v1/content_pb.js";
 import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import type { Clock } from "./clock.js";
+import { nothing } from "./decision.js";
 import { decodeFold } from "./fold.js";
 import type { Ids } from "./ids.js";
 import { isTerminal } from "./lifecycle.js";
@@ -51,10 +52,15 @@ export class Launcher {
   }
 
   async #launch(live: LiveExecution, provider: Provider, entry: RunnerOptions["entry"]): Promise<void> {
-    const { store, clock, node } = this.#options;
+    const { store, clock, node, log } = this.#options;
     const leaseUntilMs = store.shared ? clock.now() + LEASE_MS : Number.MAX_SAFE_INTEGER;
     const fence = await store.claim(live.key, node, clock.now(), leaseUntilMs);
-    if (fence === undefined || this.#closing || isTerminal(live.writer.head.execution.state)) return;
+    if (fence === undefined) return;
+    await flushed(live);
+    if (this.#closing || isTerminal(live.writer.committed.execution.state)) {
+      await this.#giveBack(live, fence);
+      return;
+    }
     const stopRenewing = store.shared ? this.#renew(live, fence) : undefined;
     const runner = new Runner({
       ...this.#options,
@@ -72,7 +78,9 @@ export class Launcher {
     this.#running.delete(runner);
     live.own(undefined);
     stopRenewing?.();
-    await rm(this.#scratchPath(live), { recursive: true, force: true });
+    await rm(this.#scratchPath(live), { recursive: true, force: true }).catch((error: unknown) => {
+      log.warn({ executionId: live.key.executionId, error }, "a scratch folder was not removed");
+    });
     await this.#release(live, fence, end);
   }
 
@@ -93,11 +101,15 @@ export class Launcher {
    * event first, and where that fails too this rejects.
    */
   async #release(live: LiveExecution, fence: number, end: RunnerEnd): Promise<void> {
-    const { store, log } = this.#options;
     if (end === "broken" && !this.#closing) {
       const message = "the runtime could not run the execution; the server's log has the cause";
       await live.end({ reason: FailureReason.PROVIDER_ERROR, message }, { error: "" });
     }
+    await this.#giveBack(live, fence);
+  }
+
+  async #giveBack(live: LiveExecution, fence: number): Promise<void> {
+    const { store, log } = this.#options;
     await store.release(live.key, fence).catch((error: unknown) => {
       log.warn({ executionId: live.key.executionId, error }, "an execution was not given back");
     });
@@ -148,4 +160,9 @@ export class Launcher {
       ];
     });
   }
+}
+
+/** Waits until what was decided so far is stored or refused: an execution may just have been cancelled, or not. */
+async function flushed({ writer }: LiveExecution): Promise<void> {
+  await writer.decide((fold) => nothing(fold, undefined)).catch(() => undefined);
 }

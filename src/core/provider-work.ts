@@ -90,14 +90,15 @@ export class ProviderWork {
   async makeTurn(again: boolean): Promise<void> {
     const { writer, store, key, provider, halt, decide, fail } = this.#options;
     await decide((fold) => nothing(fold, undefined)); // What is decided is stored: so is the turn's input.
-    const { inner } = writer.head;
-    const text = again ? await recollect(store, key, inner.turnStart) : new TextCollector();
+    const fold = writer.head;
+    const text = again ? await recollect(store, key, fold.inner.turnStart) : new TextCollector();
     this.#replaced = Promise.withResolvers();
     this.#turn = new Turn({
       ...this.#options,
       manifest: provider.manifest,
       desk: this.#desk as ActionDesk,
-      input: await turnInput(store, key, writer.head),
+      fold,
+      input: await turnInput(store, key, fold),
       resume: this.#resume,
       reattached: this.#reattached && this.#resume !== undefined,
       text,

@@ -8,6 +8,7 @@ import type { EventChunk } from "./chunk.js";
 import { encodeChunk } from "./chunk.js";
 import type { Clock } from "./clock.js";
 import { conversationRow, mustBeEquivalent } from "./commands.js";
+import { count } from "./count.js";
 import { record } from "./decision.js";
 import { startDigest } from "./digest.js";
 import { draining } from "./draining.js";
@@ -43,12 +44,30 @@ export class Starter {
   readonly #options: StarterOptions;
   /** How many executions that are not over a conversation of a provider that keeps conversations has. */
   readonly #open = new Map<string, number>();
+  /** The keyed starts that are under way: their equivalents wait for them. */
+  readonly #keyed = new Map<string, Promise<unknown>>();
+  /** How many starts of a tenant are being stored. */
+  readonly #storing = new Map<string, number>();
 
   constructor(options: StarterOptions) {
     this.#options = options;
   }
 
   async start(caller: Caller, request: StartExecutionRequest, executionId?: string): Promise<Execution> {
+    const scope = scopeOf(request);
+    if (scope === undefined) return await this.#start(caller, request, executionId);
+    const key = `${caller.tenantId}/${scope}`;
+    for (let other = this.#keyed.get(key); other !== undefined; other = this.#keyed.get(key)) await other;
+    const started = this.#start(caller, request, executionId);
+    const settled = started.then(
+      () => this.#keyed.delete(key),
+      () => this.#keyed.delete(key),
+    );
+    this.#keyed.set(key, settled);
+    return await started;
+  }
+
+  async #start(caller: Caller, request: StartExecutionRequest, executionId?: string): Promise<Execution> {
     const { store } = this.#options;
     if (request.config !== undefined) checkJson(request.config, "config");
     const digest = startDigest(request);
@@ -76,10 +95,7 @@ export class Starter {
   }
 
   #count({ tenantId, conversationId }: Execution, change: number): void {
-    const key = `${tenantId}/${conversationId}`;
-    const count = (this.#open.get(key) ?? 0) + change;
-    if (count > 0) this.#open.set(key, count);
-    else this.#open.delete(key);
+    count(this.#open, `${tenantId}/${conversationId}`, change);
   }
 
   async #repeated(caller: Caller, first: IdempotencyRecord, digest: string): Promise<Execution> {
@@ -88,7 +104,7 @@ export class Starter {
   }
 
   async #check(caller: Caller, request: StartExecutionRequest): Promise<Provider> {
-    const { store, registry, live, limits, isDraining } = this.#options;
+    const { store, registry, isDraining } = this.#options;
     if (isDraining()) throw draining();
     checkDurations(request);
     if (request.conversationId !== "") {
@@ -96,13 +112,7 @@ export class Starter {
       if (conversation === undefined) throw notFound("conversation", request.conversationId);
     }
     preflight(request, registry.get(request.providerId));
-    const provider = registry.getAvailable(request.providerId);
-    if (live.countOf(caller.tenantId) < limits.maxOpenExecutions) return provider;
-    throw new HarnessError(
-      ErrorReason.QUOTA_EXCEEDED,
-      `the tenant has ${limits.maxOpenExecutions} executions that are not over; wait until some end, or cancel some`,
-      { max_open_executions: String(limits.maxOpenExecutions) },
-    );
+    return registry.getAvailable(request.providerId);
   }
 
   /** Returns the root of a child; empty for an execution without a parent. */
@@ -162,6 +172,7 @@ export class Starter {
     const key = { tenantId: caller.tenantId, executionId };
     const chunk = encodeChunk(events);
     const release = this.#reserve(execution, request, provider);
+    count(this.#storing, caller.tenantId, 1);
     try {
       await store.append({
         key,
@@ -176,6 +187,8 @@ export class Starter {
     } catch (error) {
       release();
       throw error;
+    } finally {
+      count(this.#storing, caller.tenantId, -1);
     }
     this.#options.onStarted(key, fold, chunk);
     return toExecution(fold);
@@ -186,8 +199,20 @@ export class Starter {
     const keeps = supports(manifest, "conversation.continuity");
     const taken = this.#open.has(`${execution.tenantId}/${execution.conversationId}`);
     if (keeps && taken && onConflict === ConflictPolicy.REFUSE) throw conflict(execution.conversationId);
+    this.#checkQuota(execution.tenantId);
     this.opened(execution);
     return () => this.ended(execution);
+  }
+
+  #checkQuota(tenantId: string): void {
+    const { live, limits } = this.#options;
+    const open = live.countOf(tenantId) + (this.#storing.get(tenantId) ?? 0);
+    if (open < limits.maxOpenExecutions) return;
+    throw new HarnessError(
+      ErrorReason.QUOTA_EXCEEDED,
+      `the tenant has ${limits.maxOpenExecutions} executions that are not over; wait until some end, or cancel some`,
+      { max_open_executions: String(limits.maxOpenExecutions) },
+    );
   }
 }
 

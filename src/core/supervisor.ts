@@ -50,7 +50,9 @@ export class Supervisor {
   readonly #waiting = new Map<string, Set<LiveExecution>>();
   readonly #cascaded = new WeakSet<LiveExecution>();
   #stopTrimming: (() => void) | undefined;
+  readonly #timers = new Set<() => void>();
   #draining = false;
+  #closing = false;
   /** Set while somebody waits for what runs to settle. */
   #onSettled: (() => void) | undefined;
 
@@ -64,7 +66,7 @@ export class Supervisor {
       registry: this.registry,
       live: this.live,
       isDraining: () => this.#draining,
-      onStarted: (key, fold, chunk) => this.#enqueue(this.#hold(key, fold, chunk)),
+      onStarted: (key, fold, chunk) => this.#started(this.#hold(key, fold, chunk)),
     });
   }
 
@@ -87,6 +89,8 @@ export class Supervisor {
       if (live !== undefined) taken.push(live);
     }
     for (const live of taken) await this.#cancelOrphaned(live);
+    // What ran keeps its conversation and its provider's room before anything that waited may take them.
+    for (const live of taken) if (hasRun(live)) this.#scheduler.occupy(live);
     for (const live of taken) this.#recover(live);
     this.#armTrimming();
   }
@@ -112,6 +116,9 @@ export class Supervisor {
     this.drain();
     this.#stopTrimming?.();
     await this.#settle(graceMs);
+    this.#closing = true;
+    for (const disarm of this.#timers) disarm();
+    this.#timers.clear();
     await this.#launcher.close();
     for (const live of this.live.all()) live.close();
     for (const provider of this.registry.all()) await this.#closeProvider(provider);
@@ -167,8 +174,18 @@ export class Supervisor {
     return live;
   }
 
-  #enqueue(live: LiveExecution): void {
+  #started(live: LiveExecution): void {
     this.#scheduler.enqueue(live);
+    this.#joinParent(live);
+  }
+
+  /** A parent may have been cancelled while its child was being stored: the cascade did not see the child then. */
+  #joinParent(live: LiveExecution): void {
+    if (live.writer.committed.execution.parentExecutionId === "") return;
+    this.#cancelOrphaned(live).catch((error: unknown) => {
+      this.#options.log.error({ executionId: live.key.executionId, error }, "a parent was not read; trying again");
+      this.#later(RETRY_MS, () => this.#joinParent(live));
+    });
   }
 
   /** One execution that cannot be read is left alone, and said: it must not keep the others from going on. */
@@ -186,61 +203,84 @@ export class Supervisor {
     return live;
   }
 
-  /** A parent's cancellation that a crash cut short goes on to its children. */
+  /** A parent's cancellation that did not reach one of its children goes on to it. */
   async #cancelOrphaned(live: LiveExecution): Promise<void> {
     const { parentExecutionId } = live.writer.committed.execution;
     if (parentExecutionId === "") return;
-    const parent = await this.#options.store.getExecution({ ...live.key, executionId: parentExecutionId });
-    const cancelled = parent?.state === ExecutionState.CANCELLED || parent?.state === ExecutionState.CANCELLING;
+    const parent = this.live.find(live.key.tenantId, parentExecutionId)?.writer.committed.execution;
+    const stored = parent ?? (await this.#options.store.getExecution({ ...live.key, executionId: parentExecutionId }));
+    const cancelled = stored?.state === ExecutionState.CANCELLED || stored?.state === ExecutionState.CANCELLING;
     if (cancelled) await live.cancel(parentReason(parentExecutionId), undefined);
   }
 
   #recover(live: LiveExecution): void {
     this.#recovering(live).catch((error: unknown) => {
-      const { log, clock } = this.#options;
-      log.error({ executionId: live.key.executionId, error }, "an execution was not recovered; trying again");
-      clock.after(RETRY_MS, () => this.#recover(live));
+      if (this.#closing) return;
+      this.#options.log.error(
+        { executionId: live.key.executionId, error },
+        "an execution was not recovered; trying again",
+      );
+      this.#later(RETRY_MS, () => this.#recover(live));
     });
+  }
+
+  /** Calls `run` after `delayMs`, unless the runtime closes first; the returned function cancels it. */
+  #later(delayMs: number, run: () => void): () => void {
+    if (this.#closing) return () => undefined;
+    const disarm = this.#options.clock.after(delayMs, () => {
+      this.#timers.delete(disarm);
+      run();
+    });
+    this.#timers.add(disarm);
+    return () => {
+      this.#timers.delete(disarm);
+      disarm();
+    };
   }
 
   async #recovering(live: LiveExecution): Promise<void> {
     const { clock, limits } = this.#options;
+    const until: Clock = { now: () => clock.now(), after: (delayMs, run) => this.#later(delayMs, run) };
     const { providerId, state } = live.writer.committed.execution;
     if (isTerminal(state)) return;
     if (state === ExecutionState.QUEUED) {
-      this.#enqueue(live);
+      this.#scheduler.enqueue(live);
       return;
     }
+    this.#scheduler.occupy(live);
     const provider = this.registry.find(providerId);
     if (provider === undefined) {
       this.#await(live, providerId);
       return;
     }
-    const recovered = await recover(live, provider, clock, limits.remoteGraceMs);
-    if (recovered.kind === "queue") this.#enqueue(live);
+    const recovered = await recover(live, provider, until, limits.remoteGraceMs);
+    // The next start takes it up again.
+    if (this.#closing) return;
+    if (recovered.kind === "queue") this.#scheduler.enqueue(live);
     else if (recovered.kind === "end") await live.end(recovered.failure, recovered.cleanup);
     else void this.#scheduler.run(live, provider, () => this.#launch(live, provider, recovered.entry));
   }
 
   /** A provider that dials in has the grace to come back; then its executions are lost. */
   #await(live: LiveExecution, providerId: string): void {
-    const { clock, limits } = this.#options;
     const waiting = this.#waiting.get(providerId) ?? new Set();
     this.#waiting.set(providerId, waiting.add(live));
-    clock.after(limits.remoteGraceMs, () => {
+    this.#later(this.#options.limits.remoteGraceMs, () => {
       if (!this.#waiting.get(providerId)?.delete(live) || this.#draining) return;
       const message = `provider ${providerId} is not there after the runtime restarted`;
       live.end({ reason: FailureReason.PROVIDER_LOST, message }, { error: "" }).catch(() => this.#recover(live));
     });
   }
 
-  async #launch(live: LiveExecution, provider: Provider, entry: "fresh" | "resume" | "reattach"): Promise<void> {
-    const { log, clock } = this.#options;
+  async #launch(live: LiveExecution, provider: Provider, entry: "fresh" | "resume" | "reattach"): Promise<boolean> {
     try {
       await this.#launcher.launch(live, provider, entry);
+      return false;
     } catch (error) {
+      const { log } = this.#options;
       log.error({ executionId: live.key.executionId, error }, "an execution was not taken into work; trying again");
-      if (!this.#draining) clock.after(RETRY_MS, () => this.#recover(live));
+      if (!this.#draining) this.#later(RETRY_MS, () => this.#recover(live));
+      return true;
     }
   }
 
@@ -270,9 +310,8 @@ export class Supervisor {
 
   #cancelChild(child: LiveExecution, parentExecutionId: string): void {
     child.cancel(parentReason(parentExecutionId), undefined).catch((error: unknown) => {
-      const { log, clock } = this.#options;
-      log.error({ executionId: child.key.executionId, error }, "a child was not cancelled; trying again");
-      if (!this.#draining) clock.after(RETRY_MS, () => this.#cancelChild(child, parentExecutionId));
+      this.#options.log.error({ executionId: child.key.executionId, error }, "a child was not cancelled; trying again");
+      this.#later(RETRY_MS, () => this.#cancelChild(child, parentExecutionId));
     });
   }
 
@@ -290,6 +329,12 @@ export class Supervisor {
     const { store, clock, retention } = this.#options;
     for (const { keepMs, labels } of retention) await store.trim(clock.now() - keepMs, labels);
   }
+}
+
+/** Whether an execution was taken into work before. */
+function hasRun({ writer }: LiveExecution): boolean {
+  const { state } = writer.committed.execution;
+  return state !== ExecutionState.QUEUED && !isTerminal(state);
 }
 
 function parentReason(parentExecutionId: string): string {

@@ -36,6 +36,8 @@ import type { Writer } from "./writer.js";
 export interface TurnOptions {
   readonly store: Store;
   readonly writer: Writer;
+  /** The fold that the turn is in: the next turn may begin while its context is made. */
+  readonly fold: Fold;
   readonly fence: number;
   readonly manifest: ProviderManifest;
   readonly clock: Clock;
@@ -69,7 +71,7 @@ export class Turn implements ProviderContext {
 
   constructor(options: TurnOptions) {
     this.#options = options;
-    this.execution = toExecution(options.writer.head);
+    this.execution = toExecution(options.fold);
     this.attempt = this.execution.attempt;
     this.turn = this.execution.turn;
     this.config = this.execution.effectiveConfig ?? {};

@@ -24,6 +24,11 @@ export class FakeClock implements Clock {
     return () => this.#timers.delete(timer);
   }
 
+  /** How many timers there are. */
+  get pending(): number {
+    return this.#timers.size;
+  }
+
   /** Moves the time, running each timer that is due on the way and what follows from it. */
   async advance(byMs: number): Promise<void> {
     const untilMs = this.#nowMs + byMs;
