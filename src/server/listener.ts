@@ -50,8 +50,6 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     (protocol === "h2" ? h2 : h1).emit("connection", socket);
   };
   const accept = (socket: net.Socket): void => {
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
     socket.on("error", (error) => {
       log.debug({ error: error.message }, "connection failed");
       socket.destroy();
@@ -60,6 +58,11 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     else sniff(socket, limits.firstByteTimeoutMs, take);
   };
   const front = createFront(options, accept);
+  // Before `accept`, which under TLS waits for the handshake.
+  front.prependListener("connection", (socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
   front.maxConnections = limits.maxConnections;
   await open(front, options);
   // The inner HTTP/1.1 server never listens itself; this starts its timeouts for slow requests.

@@ -56,3 +56,18 @@ test("a plaintext caller, and one that never says anything, are dropped", async 
     await new Promise((resolve) => socket.once("close", resolve));
   }
 });
+
+test("close does not wait for a connection that is still in its handshake", async () => {
+  const { server } = await serve({ tls: certificate, limits: { firstByteTimeoutMs: 600_000 } });
+  const silent = net.connect(server.port, "127.0.0.1");
+  silent.on("error", () => undefined);
+  const closed = new Promise((resolve) => silent.once("close", resolve));
+  await new Promise((resolve) => silent.once("connect", resolve));
+  // Connections are taken in their order.
+  const next = tls.connect({ port: server.port, host: "127.0.0.1", ca: certificate.cert });
+  next.on("error", () => undefined);
+  await new Promise((resolve) => next.once("secureConnect", resolve));
+  silent.resume();
+  await server.close(0);
+  await closed;
+});
