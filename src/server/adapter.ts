@@ -1,11 +1,16 @@
 import { type ConnectRouter, createContextValues } from "@connectrpc/connect";
-import { createAsyncIterable, type UniversalServerResponse } from "@connectrpc/connect/protocol";
+import {
+  assertByteStreamRequest,
+  createAsyncIterable,
+  type UniversalServerResponse,
+} from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ExecutionService } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
 import { HarnessError } from "../core/errors.js";
 import type { Log } from "../core/provider.js";
 import type { AccessPolicy, RequestSource } from "./access.js";
+import { type ArrivalBounds, boundArrival } from "./arrival.js";
 import { refuseBidi } from "./bidi-refusal.js";
 import { transportedKey } from "./call.js";
 import { allowOrigin, answerPreflight } from "./cors.js";
@@ -25,6 +30,7 @@ export interface AdapterOptions {
   readonly access: AccessPolicy;
   readonly log: Log;
   readonly pages: WebPages | undefined;
+  readonly arrival: ArrivalBounds;
   /** Whether its calls may stay open when the server goes away. */
   outlivesDrain(handler: Handler): boolean;
   nextErrorId(): string;
@@ -60,9 +66,11 @@ export function createAdapter(options: AdapterOptions): Adapter {
   };
   const call = (handler: Handler, request: NodeRequest, response: NodeResponse, source: RequestSource): void => {
     track(handler, response);
-    serveCall(handler, request, response, refusalOf(source, options.access)).catch((error: unknown) => {
-      endFailed(error, handler, response, options);
-    });
+    serveCall(handler, request, response, refusalOf(source, options.access), options.arrival).catch(
+      (error: unknown) => {
+        endFailed(error, handler, response, options);
+      },
+    );
   };
 
   return {
@@ -103,9 +111,12 @@ async function serveCall(
   request: NodeRequest,
   response: NodeResponse,
   refusal: HarnessError | undefined,
+  arrival: ArrivalBounds,
 ): Promise<void> {
   const contextValues = createContextValues();
-  const universal = universalRequestFromNodeRequest(request, response, undefined, contextValues);
+  const received = universalRequestFromNodeRequest(request, response, undefined, contextValues);
+  assertByteStreamRequest(received);
+  const universal = { ...received, body: boundArrival(received.body, handler.method, request, arrival) };
   const fault = refusal ?? (request.method === "GET" ? queryFault(universal.url) : undefined);
   contextValues.set(transportedKey, { response, fault });
   dropEndlessDeadline(universal.header);

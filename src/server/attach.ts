@@ -17,11 +17,11 @@ import { invalid } from "../core/errors.js";
 import type { Caller, Runtime, WatchBatch, Watcher } from "../core/runtime.js";
 import { summaryOf } from "../core/views.js";
 import { callerOf, readsJson } from "./call.js";
-import type { Drain } from "./drain.js";
+import { type Drain, serverDraining } from "./drain.js";
 import type { ErrorConverter } from "./errors.js";
 import { attachFrame, envelope, type Frame, watchMessage } from "./event-frames.js";
 import { interruption } from "./execution-streams.js";
-import type { OpenSideDoor, SideDoor } from "./side-door.js";
+import type { OpenSideDoor } from "./side-door.js";
 import type { Validate } from "./validation.js";
 
 export interface AttachOptions {
@@ -62,18 +62,17 @@ export async function* attachExecution(
   options: AttachOptions,
 ): AsyncGenerator<AttachExecutionResponse> {
   const iterator = commands[Symbol.asyncIterator]();
-  const first = await iterator.next();
+  const first = await firstMessage(iterator, options.drain);
   if (first.done === true) throw invalid("command", "the first message is `attach` or `start`");
   options.validate(AttachExecutionRequestSchema, first.value);
   const { watcher, execution } = await open(first.value, callerOf(context), options.runtime);
-  let door: SideDoor | undefined;
+  const door = options.openDoor(context);
   const forget = options.drain.onBegin(() => {
     watcher.close();
     door?.close();
   });
   try {
     yield frame({ case: "snapshot", value: summaryOf(execution) });
-    door = options.openDoor(context);
     const decode = readsJson(context);
     for await (const item of merge(watcher, iterator, execution.id, context, options)) {
       if (door === undefined) yield toMessage(item, decode);
@@ -82,6 +81,17 @@ export async function* attachExecution(
   } finally {
     forget();
     watcher.close();
+  }
+}
+
+/** Fails with SERVER_DRAINING where the server goes away while it waits for the first message. */
+async function firstMessage<T>(messages: AsyncIterator<T>, drain: Drain): Promise<IteratorResult<T>> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const forget = drain.onBegin(() => reject(serverDraining()));
+  try {
+    return await Promise.race([messages.next(), promise]);
+  } finally {
+    forget();
   }
 }
 

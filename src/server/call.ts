@@ -1,5 +1,8 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import { createContextKey, type HandlerContext } from "@connectrpc/connect";
+import { Health } from "../../gen/ts/grpc/health/v1/health_pb.js";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { ExecutionService } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
 import { HarnessError } from "../core/errors.js";
 import type { Identity } from "./auth.js";
 import type { NodeResponse } from "./listener.js";
@@ -29,4 +32,10 @@ export function callerOf(context: Pick<HandlerContext, "values">): Identity {
 export function readsJson({ requestHeader, url, requestMethod }: HandlerContext): boolean {
   if (requestMethod === "GET") return new URL(url).searchParams.get("encoding") === "json";
   return /^application\/(?:json|(?:connect|grpc|grpc-web)\+json)\b/i.test(requestHeader.get("content-type") ?? "");
+}
+
+/** Whether a call would hold up a shutdown. */
+export function lasts(method: DescMethod): boolean {
+  if (method.parent === Health) return false;
+  return method.methodKind !== "unary" || method === ExecutionService.method.waitExecution;
 }

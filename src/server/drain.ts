@@ -11,7 +11,7 @@ export interface Drain {
   /** Aborted when it begins. Not for every call: each listener makes the next one dearer. */
   readonly signal: AbortSignal;
   begin(): void;
-  /** Calls `run` when it begins; the returned function takes that back. */
+  /** Calls `run` when it begins, or at once where it has begun; the returned function takes that back. */
   onBegin(run: () => void): () => void;
 }
 
@@ -29,7 +29,8 @@ export function createDrain(): Drain {
       for (const run of waiting) run();
     },
     onBegin(run) {
-      waiting.add(run);
+      if (controller.signal.aborted) run();
+      else waiting.add(run);
       return () => waiting.delete(run);
     },
   };

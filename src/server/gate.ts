@@ -1,11 +1,9 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
-import { Health } from "../../gen/ts/grpc/health/v1/health_pb.js";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
-import { ExecutionService } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
 import { HarnessError } from "../core/errors.js";
 import { type Authenticator, type Identity, LOCAL } from "./auth.js";
-import { identityKey, transportedKey } from "./call.js";
+import { identityKey, lasts, transportedKey } from "./call.js";
 import { type Drain, serverDraining } from "./drain.js";
 import type { ErrorConverter } from "./errors.js";
 import type { MethodScope } from "./scopes.js";
@@ -74,10 +72,4 @@ async function identify(context: HandlerContext, authenticator: Authenticator): 
       ? "no credentials: send `authorization: Bearer TOKEN`"
       : "the credentials are not valid, or no longer",
   );
-}
-
-/** A call that would hold up a shutdown. */
-function lasts(method: DescMethod): boolean {
-  if (method.parent === Health) return false;
-  return method.methodKind !== "unary" || method === ExecutionService.method.waitExecution;
 }

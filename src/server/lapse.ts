@@ -2,9 +2,7 @@ import type { Interceptor } from "@connectrpc/connect";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { HarnessError } from "../core/errors.js";
 import type { Authenticator } from "./auth.js";
-
-/** Ends one stream. */
-type End = (error: HarnessError) => void;
+import { type End, endable } from "./endable.js";
 
 /**
  * Ends streams with UNAUTHENTICATED whose credentials expired or were revoked
@@ -49,34 +47,6 @@ export function endLapsed(authenticator: Authenticator, intervalMs: number): Int
     const forget = add(request.header.get("authorization") ?? "", end);
     request.signal.addEventListener("abort", forget, { once: true });
     return { ...response, message };
-  };
-}
-
-/** Returns the same messages, and what makes the next one an error. */
-function endable<T>(messages: AsyncIterable<T>): { readonly message: AsyncIterable<T>; readonly end: End } {
-  let ended: HarnessError | undefined;
-  let reject: ((error: HarnessError) => void) | undefined;
-  const message: AsyncIterable<T> = {
-    [Symbol.asyncIterator]() {
-      const inner = messages[Symbol.asyncIterator]();
-      return {
-        next: () =>
-          new Promise((resolve, fail) => {
-            reject = fail;
-            if (ended !== undefined) fail(ended);
-            else inner.next().then(resolve, fail);
-          }),
-        throw: (reason: unknown) => inner.throw?.(reason) ?? Promise.reject(reason),
-        return: (value: unknown) => inner.return?.(value) ?? Promise.resolve({ done: true, value }),
-      };
-    },
-  };
-  return {
-    message,
-    end(error) {
-      ended = error;
-      reject?.(error);
-    },
   };
 }
 

@@ -22,7 +22,7 @@ export interface ServerLimits {
   readonly firstByteTimeoutMs: number;
   /** How long the header fields of an HTTP/1.1 request may take. Default 20,000 ms. */
   readonly headersTimeoutMs: number;
-  /** How long a whole HTTP/1.1 request, with its body, may take. Default 60,000 ms. */
+  /** How long a whole request of one message may take to arrive. Default 60,000 ms. */
   readonly requestTimeoutMs: number;
   /** How long an HTTP/1.1 connection stays open between requests. Default 65,000 ms. */
   readonly keepAliveTimeoutMs: number;
@@ -31,6 +31,11 @@ export interface ServerLimits {
    * silent before it is closed: a client that is gone keeps nothing for more than twice this. Default 20,000 ms.
    */
   readonly pingIntervalMs: number;
+  /**
+   * How long an HTTP/2 connection may have no stream before it is closed, although its client answers pings; told
+   * every `pingIntervalMs`. Default 600,000 ms.
+   */
+  readonly idleConnectionTimeoutMs: number;
 }
 
 const KIB = 1024;
@@ -50,4 +55,5 @@ export const DEFAULT_LIMITS: ServerLimits = {
   requestTimeoutMs: 60_000,
   keepAliveTimeoutMs: 65_000,
   pingIntervalMs: 20_000,
+  idleConnectionTimeoutMs: 600_000,
 };

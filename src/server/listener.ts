@@ -42,7 +42,7 @@ const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 export async function listen(options: ListenerOptions): Promise<Listener> {
   const { limits, log } = options;
   const h1 = createHttp1(options);
-  const sessions = trackSessions(limits.pingIntervalMs);
+  const sessions = trackSessions(limits);
   const h2 = createHttp2(options, sessions);
   const sockets = new Set<net.Socket>();
 

@@ -77,6 +77,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     log,
     nextErrorId,
     pages: options.pages,
+    arrival: { timeoutMs: limits.requestTimeoutMs, drain: rpc.drain },
     outlivesDrain: ({ service }) => rpc.outlivesDrain(service),
   });
   const listener = await listen({ host, port, tls: options.tls, limits, log, onRequest: adapter.serve });

@@ -1,4 +1,5 @@
-import type { ServerHttp2Session } from "node:http2";
+import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import type { ServerLimits } from "./limits.js";
 
 /** The open HTTP/2 connections of one server. */
 export interface SessionTracker {
@@ -9,10 +10,14 @@ export interface SessionTracker {
   close(): void;
 }
 
-/** The bytes that a silent connection had sent when it was last looked at. */
+/** An open connection. */
 interface Watched {
+  /** The bytes that it had sent when it was last looked at. */
   bytesRead: number;
   pinged: boolean;
+  openStreams: number;
+  /** When its last stream ended, or when it was opened; by `performance.now`. */
+  idleSinceMs: number;
 }
 
 /**
@@ -20,21 +25,39 @@ interface Watched {
  * open before Node 24, and pings those that are silent, because HTTP/2 in Node
  * has no keep-alive of its own: a connection that sends nothing for
  * `pingIntervalMs` is pinged, and destroyed when it is still silent after as
- * long again.
+ * long again. One that only answers pings is told to go away after
+ * `idleConnectionTimeoutMs` without a stream: a client opens another for its
+ * next call.
  */
-export function trackSessions(pingIntervalMs: number): SessionTracker {
+export function trackSessions({
+  pingIntervalMs,
+  idleConnectionTimeoutMs,
+}: Pick<ServerLimits, "pingIntervalMs" | "idleConnectionTimeoutMs">): SessionTracker {
   const sessions = new Map<ServerHttp2Session, Watched>();
   let draining = false;
 
   const look = (): void => {
-    for (const [session, watched] of sessions) lookAt(session, watched);
+    const idleBeforeMs = performance.now() - idleConnectionTimeoutMs;
+    for (const [session, watched] of sessions) {
+      if (watched.openStreams === 0 && watched.idleSinceMs <= idleBeforeMs) session.close();
+      else lookAt(session, watched);
+    }
   };
   const timer = setInterval(look, pingIntervalMs);
   timer.unref();
 
   return {
     add(session) {
-      sessions.set(session, { bytesRead: 0, pinged: false });
+      const watched: Watched = { bytesRead: 0, pinged: false, openStreams: 0, idleSinceMs: performance.now() };
+      sessions.set(session, watched);
+      const ended = (): void => {
+        watched.openStreams--;
+        watched.idleSinceMs = performance.now();
+      };
+      session.on("stream", (stream: ServerHttp2Stream) => {
+        watched.openStreams++;
+        stream.once("close", ended);
+      });
       session.once("close", () => sessions.delete(session));
       if (draining) session.close();
     },

@@ -6,7 +6,7 @@ import { Code, createClient } from "@connectrpc/connect";
 import { compressionGzip, createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { StartExecutionRequestSchema } from "../../gen/ts/harnessruntime/v1/execution_commands_pb.js";
-import { ExecutionSchema } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { ExecutionSchema, ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { ExecutionService } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
 import { envelope } from "../../src/server/event-frames.js";
 import { WIRES } from "./support/clients.js";
@@ -61,6 +61,32 @@ describe("the port", () => {
     expect(alive.closed).toBe(false);
     await new Promise<void>((resolve) => alive.ping(() => resolve()));
     alive.destroy();
+  });
+
+  test("tells an HTTP/2 connection without a stream to go away, although its client answers pings", async () => {
+    const { server, fake, url } = await serve({ limits: { pingIntervalMs: 20, idleConnectionTimeoutMs: 40 } });
+    const client = createClient(ExecutionService, createGrpcTransport({ baseUrl: url }));
+    await client.startExecution({ providerId: "fake", input: { text: "hi" } });
+    const busy = http2.connect(url);
+    const path = "/harnessruntime.v1.ExecutionService/WatchEvents";
+    const watch = busy.request({ ":method": "POST", ":path": path, "content-type": "application/connect+json" });
+    watch.end(envelope(Buffer.from('{"executionId":"exe_1"}')));
+    await new Promise((resolve) => watch.once("data", resolve));
+
+    const idle = http2.connect(url);
+    const code = new Promise<number>((resolve) => idle.once("goaway", resolve));
+    await new Promise((resolve) => idle.once("close", resolve));
+    expect(await code).toBe(http2.constants.NGHTTP2_NO_ERROR);
+    await new Promise<void>((resolve) => busy.ping(() => resolve()));
+    expect(busy.closed).toBe(false);
+
+    const over = new Promise((resolve) => busy.once("close", resolve));
+    watch.resume();
+    fake.append("exe_1", [], ExecutionState.SUCCEEDED);
+    await over;
+    // The RPC library's connection was told as well, and another is opened for the next call.
+    expect((await client.getExecution({ executionId: "exe_1" })).execution?.id).toBe("exe_1");
+    await server.close();
   });
 
   test("answers what is not HTTP with an error", async () => {

@@ -20,6 +20,7 @@ import { createConnectRouter } from "@connectrpc/connect";
 import { compressionGzip } from "@connectrpc/connect-node";
 import { createAccessPolicy } from "../../../src/server/access.js";
 import { createAdapter } from "../../../src/server/adapter.js";
+import { createDrain } from "../../../src/server/drain.js";
 import { DEFAULT_LIMITS } from "../../../src/server/limits.js";
 import { listen } from "../../../src/server/listener.js";
 import { referenceService } from "./reference-service.js";
@@ -57,6 +58,7 @@ async function serve(registry: FileRegistry, { useTls, messageReceiveLimit, serv
     log,
     nextErrorId: () => "0",
     pages: undefined,
+    arrival: { timeoutMs: 60_000, drain: createDrain() },
     outlivesDrain: () => false,
   });
   const tls =
