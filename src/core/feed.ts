@@ -1,6 +1,7 @@
 import type { Clock } from "./clock.js";
 import { isTerminal } from "./lifecycle.js";
 import type { LiveExecution } from "./live-execution.js";
+import type { Pulsed } from "./pulse.js";
 
 /** At most this often is one item shown: 4 times a second. */
 const COALESCE_MS = 250;
@@ -17,7 +18,7 @@ export class ChangeHub {
   /** Opens a feed of one tenant's changes, with `rowsOnly` not of those that only moved a head; it ends with the signal. */
   open(tenantId: string, signal: AbortSignal, rowsOnly = false): ChangeFeed {
     const feed = new ChangeFeed(this.#clock, { tenantId, rowsOnly }, signal, () => this.#feeds.delete(feed));
-    this.#feeds.add(feed);
+    if (!signal.aborted) this.#feeds.add(feed);
     return feed;
   }
 
@@ -40,22 +41,32 @@ interface FeedScope {
 }
 
 /** The executions that changed since they were last asked for; each at most 4 times a second. */
-export class ChangeFeed {
+export class ChangeFeed implements Pulsed {
   readonly #clock: Clock;
   readonly #of: FeedScope;
   readonly #signal: AbortSignal;
-  readonly #close: () => void;
+  readonly #onClose: () => void;
+  readonly #onAbort = (): void => this.close();
   /** By ID, whether it is over. */
   #changed = new Map<string, boolean>();
   #wake: (() => void) | undefined;
   #lastMs = Number.NEGATIVE_INFINITY;
+  #idleTicks = 0;
+  #silent = false;
+  #closed = false;
 
-  constructor(clock: Clock, of: FeedScope, signal: AbortSignal, close: () => void) {
+  constructor(clock: Clock, of: FeedScope, signal: AbortSignal, onClose: () => void) {
     this.#clock = clock;
     this.#of = of;
     this.#signal = signal;
-    this.#close = close;
-    signal.addEventListener("abort", () => this.end(), { once: true });
+    this.#onClose = onClose;
+    signal.addEventListener("abort", this.#onAbort, { once: true });
+    this.#closed = signal.aborted;
+  }
+
+  /** Whether its reader is due a heartbeat. */
+  get isSilent(): boolean {
+    return this.#silent;
   }
 
   add(live: LiveExecution, row: boolean): void {
@@ -64,25 +75,46 @@ export class ChangeFeed {
     this.#wake?.();
   }
 
-  /** Resolves with the next changes; undefined once the signal is aborted. */
+  /** Resolves with the next changes, with none when a heartbeat is due, and with undefined once it is closed. */
   async next(): Promise<readonly Change[] | undefined> {
-    while (this.#changed.size === 0 && !this.#signal.aborted) await this.#pause(undefined);
-    const waitMs = this.#lastMs + COALESCE_MS - this.#clock.now();
-    if (waitMs > 0 && !this.#signal.aborted) await this.#pause(waitMs);
-    if (this.#signal.aborted) return undefined;
-    this.#lastMs = this.#clock.now();
+    while (this.#changed.size === 0 && !this.#silent && !this.#closed) await this.#pause(undefined);
+    if (this.#changed.size > 0) await this.#coalesce();
+    if (this.#closed) return undefined;
     const changed = this.#changed;
     this.#changed = new Map();
     return Array.from(changed, ([executionId, over]) => ({ executionId, over }));
   }
 
-  /** Takes the feed out of its hub. */
-  end(): void {
-    this.#close();
+  /** Says that the reader was sent a frame. */
+  heard(): void {
+    this.#idleTicks = 0;
+    this.#silent = false;
+  }
+
+  tick(ticks: number): void {
+    this.#idleTicks++;
+    if (this.#idleTicks < ticks) return;
+    this.#silent = true;
     this.#wake?.();
   }
 
-  /** Until `waitMs` passed; without it, until something changed; in any case until the signal. */
+  /** Takes the feed out of its hub; idempotent. */
+  close(): void {
+    this.#closed = true;
+    this.#signal.removeEventListener("abort", this.#onAbort);
+    this.#onClose();
+    this.#wake?.();
+  }
+
+  /** Waits until what changed may be shown. */
+  async #coalesce(): Promise<void> {
+    // A clock that was set back does not make the wait longer.
+    const waitMs = Math.min(this.#lastMs + COALESCE_MS - this.#clock.now(), COALESCE_MS);
+    if (waitMs > 0 && !this.#closed) await this.#pause(waitMs);
+    this.#lastMs = this.#clock.now();
+  }
+
+  /** Until `waitMs` passed; without it, until something happened; in any case until it is closed. */
   #pause(waitMs: number | undefined): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {
@@ -91,8 +123,7 @@ export class ChangeFeed {
         resolve();
       };
       const disarm = waitMs === undefined ? undefined : this.#clock.after(waitMs, done);
-      this.#wake = waitMs === undefined ? done : () => (this.#signal.aborted ? done() : undefined);
-      if (this.#signal.aborted) done();
+      this.#wake = waitMs === undefined ? done : () => (this.#closed ? done() : undefined);
     });
   }
 }

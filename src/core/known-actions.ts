@@ -35,13 +35,11 @@ export class KnownActions {
   }
 
   /** The actions of the executions that changed, each in a state that was not seen before. */
-  async changed(changes: readonly Change[]): Promise<ActionRequest[]> {
+  async *changed(changes: readonly Change[]): AsyncGenerator<ActionRequest> {
     const { executionId: only } = this.#query;
-    const changed: ActionRequest[] = [];
     for (const change of changes) {
-      if (only === undefined || only === change.executionId) changed.push(...(await this.#changedOf(change)));
+      if (only === undefined || only === change.executionId) yield* await this.#changedOf(change);
     }
-    return changed;
   }
 
   async #changedOf({ executionId, over }: Change): Promise<readonly ActionRequest[]> {

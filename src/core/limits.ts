@@ -7,6 +7,8 @@ export const MAX_EVENT_BYTES = 256 * KIB;
 export const MAX_REQUEST_BYTES = MIB;
 /** The events of one WatchEvents frame, in bytes. */
 export const MAX_FRAME_BYTES = MIB - 4 * KIB;
+/** The items of one frame of a view, in bytes; a single item may be larger. */
+export const MAX_VIEW_BYTES = 2 * MIB;
 /** `final_output`, `partial_output` and the runtime's `output_text_done.text`, in bytes of UTF-8; longer ones are cut. */
 export const MAX_OUTPUT_BYTES = 64 * KIB;
 /** A `structured_output`, as JSON, in bytes; beyond it OUTPUT_TOO_LARGE. */

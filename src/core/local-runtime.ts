@@ -254,7 +254,7 @@ export class LocalRuntime implements Runtime {
 
   get #views() {
     const { store } = this.#options;
-    return { store, hub: this.#supervisor.hub, getExecution: this.getExecution.bind(this) };
+    return { store, hub: this.#supervisor.hub, pulse: this.#pulse, getExecution: this.getExecution.bind(this) };
   }
 
   #entry(provider: Provider): ProviderEntry {

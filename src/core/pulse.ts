@@ -1,14 +1,20 @@
 import type { Clock } from "./clock.js";
-import type { LogWatcher } from "./watcher.js";
+
+/** What is owed a heartbeat when it was silent for too long. */
+export interface Pulsed {
+  /** Counts one tick; after `ticks` without a frame the reader is due an empty one. */
+  tick(ticks: number): void;
+  close(): void;
+}
 
 /** How finely silence is measured: a heartbeat may be this part of its interval late. */
 const TICKS = 10;
 
-/** One timer for the heartbeats of all watchers, running only while there is any. */
+/** One timer for the heartbeats of all that watch, running only while anybody does. */
 export class Pulse {
   readonly #clock: Clock;
   readonly #intervalMs: number;
-  readonly #watchers = new Set<LogWatcher>();
+  readonly #watchers = new Set<Pulsed>();
   #stop: (() => void) | undefined;
 
   constructor(clock: Clock, heartbeatIntervalMs: number) {
@@ -16,12 +22,12 @@ export class Pulse {
     this.#intervalMs = heartbeatIntervalMs / TICKS;
   }
 
-  add(watcher: LogWatcher): void {
+  add(watcher: Pulsed): void {
     this.#watchers.add(watcher);
     if (this.#stop === undefined) this.#arm();
   }
 
-  remove(watcher: LogWatcher): void {
+  remove(watcher: Pulsed): void {
     this.#watchers.delete(watcher);
     if (this.#watchers.size > 0) return;
     this.#stop?.();

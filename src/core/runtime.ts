@@ -72,7 +72,7 @@ export interface RetentionRule {
 export interface RuntimeLimits {
   /** How often a watcher looks at the store although nothing woke it, in milliseconds. Default 1,000. */
   readonly pollIntervalMs: number;
-  /** The longest silence of an event stream, in milliseconds. Default 10,000. */
+  /** The longest silence of a stream of events or of a view, in milliseconds. Default 10,000. */
   readonly heartbeatIntervalMs: number;
   /** The events of one live execution that are kept in memory for its readers, in bytes. Default 256 KiB. */
   readonly tailBytes: number;
@@ -146,13 +146,16 @@ export interface Runtime {
    * the orphan policy; close it.
    */
   watchEvents(caller: Caller, options: WatchOptions): Promise<Watcher>;
-  /** The executions that match and then what becomes of them; ends with the signal. Coalesced to 4 a second an execution. */
+  /**
+   * The executions that match and then what becomes of them, or an empty frame after `heartbeatIntervalMs`; ends
+   * with the signal and with the runtime. Coalesced to 4 a second an execution. Frames are of at most about 2 MiB.
+   */
   watchExecutions(
     caller: Caller,
     request: WatchExecutionsRequest,
     signal: AbortSignal,
   ): AsyncIterable<Omit<WatchExecutionsResponse, "$typeName" | "$unknown">>;
-  /** The actions that match and then what becomes of them; ends with the signal. Coalesced to 4 a second an action. */
+  /** The same of actions. */
   watchActions(
     caller: Caller,
     request: WatchActionsRequest,

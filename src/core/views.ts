@@ -3,24 +3,21 @@ import { type ActionRequest, ActionRequestSchema, ActionState } from "../../gen/
 import type { WatchActionsRequest } from "../../gen/ts/harnessruntime/v1/action_service_pb.js";
 import { type Execution, ExecutionSchema } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import type { WatchExecutionsRequest } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
-import type { ChangeHub } from "./feed.js";
+import type { Change, ChangeFeed, ChangeHub } from "./feed.js";
 import { decodeFold, toExecution } from "./fold.js";
 import { KnownActions } from "./known-actions.js";
 import { isTerminal } from "./lifecycle.js";
+import type { Pulse } from "./pulse.js";
 import type { Caller } from "./runtime.js";
+import { nothingNew, Shown, type ViewItem, type ViewUpdate } from "./shown.js";
 import type { ActionQuery, ExecutionQuery, Page, PageQuery, Store } from "./store.js";
-
-/** One answer of a view: items, whether all current matches were shown, and what left the filter. */
-export interface ViewUpdate<T> {
-  readonly items: T[];
-  readonly synced: boolean;
-  readonly removedIds: string[];
-}
 
 /** What a view reads from. */
 export interface ViewOptions {
   readonly store: Store;
   readonly hub: ChangeHub;
+  /** Says when a view that showed nothing is due a heartbeat, and ends the views with the runtime. */
+  readonly pulse: Pulse;
   readonly getExecution: (caller: Caller, executionId: string) => Promise<Execution>;
 }
 
@@ -28,95 +25,88 @@ const PAGE_SIZE = 100;
 
 /** The executions that match, newest first, then each as it changes. */
 export async function* viewExecutions(
-  { store, hub, getExecution }: ViewOptions,
+  options: ViewOptions,
   caller: Caller,
   request: WatchExecutionsRequest,
   signal: AbortSignal,
 ): AsyncGenerator<ViewUpdate<Execution>> {
+  const { store, hub, getExecution } = options;
   const query = executionQuery(caller, request);
-  const feed = hub.open(caller.tenantId, signal);
-  const shown = new Shown<Execution>(
-    (execution) => matches(execution, query),
-    ({ state }) => isTerminal(state),
-  );
-  try {
-    for await (const page of pages((at) => store.listExecutions({ ...query, ...at }))) {
-      const items = page.map((stored) => summaryOf(toExecution(decodeFold(stored))));
-      if (items.length > 0) yield shown.page(items);
-    }
-    yield { items: [], synced: true, removedIds: [] };
-    for (let changes = await feed.next(); changes !== undefined; changes = await feed.next()) {
-      const changed = await Promise.all(changes.map(({ executionId }) => getExecution(caller, executionId)));
-      const update = shown.update(changed.map(summaryOf));
-      if (update !== undefined) yield update;
-    }
-  } finally {
-    feed.end();
-  }
+  yield* view(options.pulse, hub.open(caller.tenantId, signal), {
+    shown: new Shown<Execution>({
+      schema: ExecutionSchema,
+      matches: (execution) => matches(execution, query),
+      isFinal: ({ state }) => isTerminal(state),
+    }),
+    async *first() {
+      for await (const page of pages((at) => store.listExecutions({ ...query, ...at }))) {
+        yield page.map((stored) => summaryOf(toExecution(decodeFold(stored))));
+      }
+    },
+    async *changed(changes) {
+      for (const { executionId } of changes) yield summaryOf(await getExecution(caller, executionId));
+    },
+  });
 }
 
 /** The actions that match (PENDING ones where no state is named), newest first, then each as it changes. */
 export async function* viewActions(
-  { store, hub }: ViewOptions,
+  { store, hub, pulse }: ViewOptions,
   caller: Caller,
   request: WatchActionsRequest,
   signal: AbortSignal,
 ): AsyncGenerator<ViewUpdate<ActionRequest>> {
   const query = actionQuery(caller, request);
-  const feed = hub.open(caller.tenantId, signal, true);
-  const shown = new Shown<ActionRequest>(
-    (action) => wanted(action, query),
-    ({ state }) => state !== ActionState.PENDING,
-  );
   const known = new KnownActions(store, query);
-  try {
-    for await (const page of pages((at) => store.listActions({ ...query, ...at }))) {
-      const items = page.map((bytes) => fromBinary(ActionRequestSchema, bytes));
-      known.add(items);
-      if (items.length > 0) yield shown.page(items);
-    }
-    yield { items: [], synced: true, removedIds: [] };
-    for (let changes = await feed.next(); changes !== undefined; changes = await feed.next()) {
-      const update = shown.update(await known.changed(changes));
-      if (update !== undefined) yield update;
-    }
-  } finally {
-    feed.end();
-  }
+  yield* view(pulse, hub.open(caller.tenantId, signal, true), {
+    shown: new Shown<ActionRequest>({
+      schema: ActionRequestSchema,
+      matches: (action) => wanted(action, query),
+      isFinal: ({ state }) => state !== ActionState.PENDING,
+    }),
+    async *first() {
+      for await (const page of pages((at) => store.listActions({ ...query, ...at }))) {
+        const items = page.map((bytes) => fromBinary(ActionRequestSchema, bytes));
+        known.add(items);
+        yield items;
+      }
+    },
+    changed: (changes) => known.changed(changes),
+  });
 }
 
-/** What a view shows that can still leave its filter. */
-class Shown<T extends { readonly id: string }> {
-  readonly #ids = new Set<string>();
-  readonly #matches: (item: T) => boolean;
-  readonly #isFinal: (item: T) => boolean;
+/** Where a view's items come from. */
+interface ViewSource<T extends ViewItem> {
+  readonly shown: Shown<T>;
+  /** What matches at first, in pages. */
+  first(): AsyncIterable<T[]>;
+  /** What became of what changed, one after another: all together may be more than fits in memory. */
+  changed(changes: readonly Change[]): AsyncIterable<T>;
+}
 
-  /** An item of which `isFinal` holds does not change again. */
-  constructor(matches: (item: T) => boolean, isFinal: (item: T) => boolean) {
-    this.#matches = matches;
-    this.#isFinal = isFinal;
-  }
-
-  /** A page of what matches at first. */
-  page(items: T[]): ViewUpdate<T> {
-    this.#show(items);
-    return { items, synced: false, removedIds: [] };
-  }
-
-  /** What changed of what matches or did; undefined where nothing of it does. */
-  update(changed: readonly T[]): ViewUpdate<T> | undefined {
-    const items = changed.filter(this.#matches);
-    const others = changed.filter((item) => !this.#matches(item));
-    const removedIds = others.filter(({ id }) => this.#ids.delete(id)).map(({ id }) => id);
-    this.#show(items);
-    return items.length + removedIds.length === 0 ? undefined : { items, synced: true, removedIds };
-  }
-
-  #show(items: readonly T[]): void {
-    for (const item of items) {
-      if (this.#isFinal(item)) this.#ids.delete(item.id);
-      else this.#ids.add(item.id);
+/** The frames of a view: pages of what matches, then `synced`, then what changes, or a heartbeat where nothing does. */
+async function* view<T extends ViewItem>(
+  pulse: Pulse,
+  feed: ChangeFeed,
+  { shown, first, changed }: ViewSource<T>,
+): AsyncGenerator<ViewUpdate<T>> {
+  pulse.add(feed);
+  try {
+    for await (const items of first()) if (items.length > 0) yield shown.page(items);
+    yield nothingNew();
+    feed.heard();
+    for (let changes = await feed.next(); changes !== undefined; changes = await feed.next()) {
+      for await (const update of shown.updates(changed(changes))) {
+        yield update;
+        feed.heard();
+      }
+      if (!feed.isSilent) continue;
+      yield nothingNew();
+      feed.heard();
     }
+  } finally {
+    pulse.remove(feed);
+    feed.close();
   }
 }
 

@@ -5,6 +5,7 @@ import { HarnessError, notFound } from "./errors.js";
 import { isTerminal } from "./lifecycle.js";
 import { MAX_FRAME_BYTES } from "./limits.js";
 import { joined, LogBatch, takeBatch } from "./log-batch.js";
+import type { Pulsed } from "./pulse.js";
 import type { WatchBatch, Watcher } from "./runtime.js";
 import type { ExecutionKey, Store } from "./store.js";
 import type { Tail } from "./tail.js";
@@ -39,7 +40,7 @@ interface Slice {
 const HELD_TICKS = 2;
 
 /** A cursor over stored events: memory for the end of the log, the store for the rest. */
-export class LogWatcher implements Watcher {
+export class LogWatcher implements Watcher, Pulsed {
   readonly #options: WatcherOptions;
   /** Names what readers of one tail may share. */
   readonly #view: string;
@@ -84,7 +85,6 @@ export class LogWatcher implements Watcher {
     this.#wake?.();
   }
 
-  /** Counts one tick; after `ticks` without a batch the reader is due an empty one: the heartbeat. */
   tick(ticks: number): void {
     this.#idleTicks++;
     if (this.#idleTicks >= HELD_TICKS) this.#held = undefined;

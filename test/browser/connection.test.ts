@@ -89,6 +89,26 @@ function counting(): { readonly open: () => number; readonly wrap: (runtime: Run
   };
 }
 
+/** Counts the views of one kind that were ever opened, and the frames that they have sent. */
+function countingViews<K extends "watchExecutions" | "watchActions">(kind: K) {
+  const counts = { opened: 0, frames: 0 };
+  const wrap = (runtime: Runtime): Runtime =>
+    new Proxy(runtime, {
+      get(target, name) {
+        const value = bound(target, name);
+        if (name !== kind) return value;
+        return async function* (...args: Parameters<Runtime[K]>) {
+          counts.opened++;
+          for await (const frame of (value as (...args: Parameters<Runtime[K]>) => AsyncIterable<unknown>)(...args)) {
+            yield frame;
+            counts.frames++;
+          }
+        };
+      },
+    });
+  return { counts, wrap };
+}
+
 /** A property of the real thing, as if nothing were around it. */
 function bound(target: object, name: string | symbol): unknown {
   const value: unknown = Reflect.get(target, name, target);
@@ -276,6 +296,27 @@ describe("streams", () => {
     await Promise.any(others);
     await Promise.allSettled([tab.context.close(), ...others]);
   }, 60_000);
+
+  test.each([
+    { kind: "watchExecutions", hash: "#/executions", title: "Quiet" },
+    { kind: "watchActions", hash: "#/inbox", title: "Deploy?" },
+  ] as const)("of $kind stay open while nothing happens, for heartbeats say so", async ({ kind, hash, title }) => {
+    const { counts, wrap } = countingViews(kind);
+    const { at, tab } = await open({ wrap, limits: { heartbeatIntervalMs: 100 } });
+    const id = await startScript(at, "Quiet", [{ approval: { title: "Deploy?" } }]);
+    await untilState(at, id, AWAITING_APPROVAL);
+    const { page } = tab;
+    await page.clock.install();
+    await page.goto(`${at.url}/${hash}`);
+    await page.getByText(title).first().waitFor();
+    for (let round = 0; round < 4; round++) {
+      const before = counts.frames;
+      await eventually(() => expect(counts.frames).toBeGreaterThan(before + 1));
+      await page.clock.runFor(20_000);
+    }
+    expect(counts.opened).toBe(1);
+    await tab.context.close();
+  });
 
   test("begin anew with nothing lost in the list of executions when the server is started again", async () => {
     const { at, tab } = await open();

@@ -16,7 +16,7 @@ function open() {
   };
   const known = new KnownActions(store as Store, { tenantId: "local" });
   const changed = async (over = false) => {
-    const found = await known.changed([{ executionId: EXECUTION, over }]);
+    const found = await Array.fromAsync(known.changed([{ executionId: EXECUTION, over }]));
     return found.map(({ id, state }) => [id, state]);
   };
   const ask = (): ActionRequest => {

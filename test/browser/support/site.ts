@@ -3,7 +3,7 @@ import { inject } from "vitest";
 import { createClientFor, type HarnessClient } from "../../../src/client/client.js";
 import { openRuntime } from "../../../src/core/open-runtime.js";
 import type { Provider } from "../../../src/core/provider.js";
-import type { Runtime } from "../../../src/core/runtime.js";
+import type { Runtime, RuntimeLimits } from "../../../src/core/runtime.js";
 import type { Store } from "../../../src/core/store.js";
 import { scriptedProvider } from "../../../src/providers/scripted/scripted.js";
 import { openConsole } from "../../../src/server/console-files.js";
@@ -26,6 +26,7 @@ export interface Site {
 export interface SiteOptions {
   readonly server?: Partial<ServerOptions>;
   readonly providers?: readonly Provider[];
+  readonly limits?: Partial<RuntimeLimits>;
   readonly token?: string;
   /** Changes the runtime that the server sees. */
   readonly wrap?: (runtime: Runtime) => Runtime;
@@ -35,10 +36,10 @@ export interface SiteOptions {
 export async function openSite(options: SiteOptions = {}): Promise<Site> {
   const directory = inject("consoleFolder");
   const store: Store = openMemoryStore();
-  const providers = options.providers ?? [scriptedProvider()];
+  const { providers = [scriptedProvider()], limits = {} } = options;
   let port = 0;
   const open = async (): Promise<{ runtime: Runtime; server: RunningServer }> => {
-    const inner = await openRuntime({ store, providers });
+    const inner = await openRuntime({ store, providers, limits });
     const runtime = options.wrap?.(inner) ?? inner;
     const server = await startServer({ runtime, port, pages: openConsole(directory), ...options.server });
     port = server.port;

@@ -77,6 +77,39 @@ export function testLists(scene: () => Scene): void {
       expect(shown.flatMap(({ executions }) => executions.map(({ id }) => id))).toEqual(ids);
     });
 
+    test("W03 what changes at once comes in frames of at most 3 MiB", async () => {
+      const { clients } = scene();
+      const labels = { group: `v${process.pid}-${groups++}` };
+      const view = clients.executions.watchExecutions({ labels })[Symbol.asyncIterator]();
+      await nextOf(view, ({ synced }) => synced);
+      const input = { text: "x".repeat(900_000) };
+      const runs = await Promise.all(
+        Array.from({ length: 6 }, () => start(clients, { steps: [{ approval: {} }] }, { input, labels })),
+      );
+      const left = new Set(runs.map(({ id }) => id));
+      while (left.size > 0) {
+        const { executions } = await nextOf(view, (frame) => frame.executions.length > 0);
+        expect(executions.length).toBeLessThanOrEqual(3);
+        for (const { id, state } of executions) if (state === ExecutionState.AWAITING_APPROVAL) left.delete(id);
+      }
+      await view.return?.();
+      for (const { id } of runs) await clients.executions.cancelExecution({ executionId: id, wait: true });
+    });
+
+    test("WatchExecutions and WatchActions send empty frames while nothing changes", async () => {
+      const { executions, actions, runtime } = scene().clients;
+      const { limits } = await runtime.describeRuntime({});
+      expect(limits?.heartbeatInterval).toBeDefined();
+      const labels = { group: `h${process.pid}-${groups++}` };
+      const views = [executions.watchExecutions({ labels }), actions.watchActions({ executionId: "none" })];
+      for (const view of views) {
+        const frames: unknown[] = [];
+        for await (const { $typeName: _, ...frame } of view) if (frames.push(frame) === 3) break;
+        const items = "executions" in (frames[0] as object) ? { executions: [] } : { actions: [] };
+        expect(frames).toEqual(Array(3).fill({ ...items, synced: true, removedIds: [] }));
+      }
+    });
+
     test("WatchExecutions shows what matches, then what becomes of it", async () => {
       const { clients } = scene();
       const labels = { group: `w${process.pid}-${groups++}` };

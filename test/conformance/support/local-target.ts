@@ -64,9 +64,13 @@ export const WIRES: readonly Wire[] = [
   },
 ];
 
+/** Short, so that a case can wait for one. */
+const HEARTBEAT_MS = 500;
+
 /** Serves a runtime with the provider `scripted` on `store`, and reaches it over `wire`; undefined is in this process, without a port. */
 export async function openLocalTarget(store: Store, wire: Wire | undefined): Promise<Target> {
-  const runtime = await openRuntime({ store, providers: [scriptedProvider()] });
+  const limits = { heartbeatIntervalMs: HEARTBEAT_MS };
+  const runtime = await openRuntime({ store, providers: [scriptedProvider()], limits });
   const { connect, close } = wire === undefined ? serveInProcess(runtime) : await servePort(runtime, wire);
   return {
     bidi: wire?.bidi ?? true,

@@ -460,12 +460,13 @@ func (x *WatchActionsRequest) GetProviderId() string {
 	return ""
 }
 
-// One frame of WatchActions. A frame with nothing in it is a heartbeat.
+// One frame of WatchActions, at most 2 MiB in the binary form. After the first with `synced`, one that has neither
+// actions nor ids is a heartbeat.
 type WatchActionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Actions as they now stand.
 	Actions []*ActionRequest `protobuf:"bytes,1,rep,name=actions,proto3" json:"actions,omitempty"`
-	// True once every action that matched at the start has been sent.
+	// True once every action that matched at the start has been sent, and from then on.
 	Synced bool `protobuf:"varint,2,opt,name=synced,proto3" json:"synced,omitempty"`
 	// The ids of actions that no longer match.
 	RemovedIds    []string `protobuf:"bytes,3,rep,name=removed_ids,json=removedIds,proto3" json:"removed_ids,omitempty"`

@@ -471,12 +471,13 @@ func (x *WatchExecutionsRequest) GetRootExecutionId() string {
 	return ""
 }
 
-// One frame of WatchExecutions. A frame with nothing in it is a heartbeat.
+// One frame of WatchExecutions, at most 2 MiB in the binary form. After the first with `synced`, one that has neither
+// executions nor ids is a heartbeat.
 type WatchExecutionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Executions as they now stand.
 	Executions []*Execution `protobuf:"bytes,1,rep,name=executions,proto3" json:"executions,omitempty"`
-	// True once every execution that matched at the start has been sent.
+	// True once every execution that matched at the start has been sent, and from then on.
 	Synced bool `protobuf:"varint,2,opt,name=synced,proto3" json:"synced,omitempty"`
 	// The ids of executions that no longer match.
 	RemovedIds    []string `protobuf:"bytes,3,rep,name=removed_ids,json=removedIds,proto3" json:"removed_ids,omitempty"`

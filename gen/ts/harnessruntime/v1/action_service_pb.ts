@@ -256,7 +256,8 @@ export const WatchActionsRequestSchema: GenMessage<WatchActionsRequest> = /*@__P
   messageDesc(file_harnessruntime_v1_action_service, 6);
 
 /**
- * One frame of WatchActions. A frame with nothing in it is a heartbeat.
+ * One frame of WatchActions, at most 2 MiB in the binary form. After the first with `synced`, one that has neither
+ * actions nor ids is a heartbeat.
  *
  * @generated from message harnessruntime.v1.WatchActionsResponse
  */
@@ -269,7 +270,7 @@ export type WatchActionsResponse = Message<"harnessruntime.v1.WatchActionsRespon
   actions: ActionRequest[];
 
   /**
-   * True once every action that matched at the start has been sent.
+   * True once every action that matched at the start has been sent, and from then on.
    *
    * @generated from field: bool synced = 2;
    */
@@ -334,7 +335,9 @@ export const ActionService: GenService<{
    * Follows the actions that match, for an inbox.
    *
    * First the current matches in pages, then a frame with `synced`, then each action as it changes, at
-   * most 4 times a second. It is a view and no log: a reconnect starts over.
+   * most 4 times a second, and an empty frame after every heartbeat interval in which nothing came. It is a
+   * view and no log: a reconnect starts over. Fails with VALIDATION_ERROR, and ends with SERVER_DRAINING
+   * when the server drains.
    *
    * @generated from rpc harnessruntime.v1.ActionService.WatchActions
    */

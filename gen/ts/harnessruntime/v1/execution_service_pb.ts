@@ -272,7 +272,8 @@ export const WatchExecutionsRequestSchema: GenMessage<WatchExecutionsRequest> = 
   messageDesc(file_harnessruntime_v1_execution_service, 6);
 
 /**
- * One frame of WatchExecutions. A frame with nothing in it is a heartbeat.
+ * One frame of WatchExecutions, at most 2 MiB in the binary form. After the first with `synced`, one that has neither
+ * executions nor ids is a heartbeat.
  *
  * @generated from message harnessruntime.v1.WatchExecutionsResponse
  */
@@ -285,7 +286,7 @@ export type WatchExecutionsResponse = Message<"harnessruntime.v1.WatchExecutions
   executions: Execution[];
 
   /**
-   * True once every execution that matched at the start has been sent.
+   * True once every execution that matched at the start has been sent, and from then on.
    *
    * @generated from field: bool synced = 2;
    */
@@ -555,8 +556,9 @@ export const ExecutionService: GenService<{
    * Follows the executions that match, for lists and dashboards: one stream instead of one for each.
    *
    * First the current matches in pages, then a frame with `synced`, then each execution as it changes,
-   * at most 4 times a second. It is a view and no log: a reconnect starts over, and there is no order
-   * across executions. Fails with VALIDATION_ERROR.
+   * at most 4 times a second, and an empty frame after every heartbeat interval in which nothing came. It
+   * is a view and no log: a reconnect starts over, and there is no order across executions. Fails with
+   * VALIDATION_ERROR, and ends with SERVER_DRAINING when the server drains.
    *
    * @generated from rpc harnessruntime.v1.ExecutionService.WatchExecutions
    */

@@ -83,7 +83,9 @@ type ActionServiceClient interface {
 	// Follows the actions that match, for an inbox.
 	//
 	// First the current matches in pages, then a frame with `synced`, then each action as it changes, at
-	// most 4 times a second. It is a view and no log: a reconnect starts over.
+	// most 4 times a second, and an empty frame after every heartbeat interval in which nothing came. It is a
+	// view and no log: a reconnect starts over. Fails with VALIDATION_ERROR, and ends with SERVER_DRAINING
+	// when the server drains.
 	WatchActions(context.Context, *v1.WatchActionsRequest) (ActionServiceWatchActionsClientStream, error)
 }
 
@@ -129,7 +131,9 @@ type ActionServiceHandler interface {
 	// Follows the actions that match, for an inbox.
 	//
 	// First the current matches in pages, then a frame with `synced`, then each action as it changes, at
-	// most 4 times a second. It is a view and no log: a reconnect starts over.
+	// most 4 times a second, and an empty frame after every heartbeat interval in which nothing came. It is a
+	// view and no log: a reconnect starts over. Fails with VALIDATION_ERROR, and ends with SERVER_DRAINING
+	// when the server drains.
 	WatchActions(context.Context, *v1.WatchActionsRequest, ActionServiceWatchActionsServerStream) error
 }
 

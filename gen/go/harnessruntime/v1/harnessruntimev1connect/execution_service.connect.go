@@ -217,8 +217,9 @@ type ExecutionServiceClient interface {
 	// Follows the executions that match, for lists and dashboards: one stream instead of one for each.
 	//
 	// First the current matches in pages, then a frame with `synced`, then each execution as it changes,
-	// at most 4 times a second. It is a view and no log: a reconnect starts over, and there is no order
-	// across executions. Fails with VALIDATION_ERROR.
+	// at most 4 times a second, and an empty frame after every heartbeat interval in which nothing came. It
+	// is a view and no log: a reconnect starts over, and there is no order across executions. Fails with
+	// VALIDATION_ERROR, and ends with SERVER_DRAINING when the server drains.
 	WatchExecutions(context.Context, *v1.WatchExecutionsRequest) (ExecutionServiceWatchExecutionsClientStream, error)
 	// Lists the artifacts of an execution, oldest first. Fails with NOT_FOUND or VALIDATION_ERROR.
 	ListArtifacts(context.Context, *v1.ListArtifactsRequest) (*v1.ListArtifactsResponse, error)
@@ -363,8 +364,9 @@ type ExecutionServiceHandler interface {
 	// Follows the executions that match, for lists and dashboards: one stream instead of one for each.
 	//
 	// First the current matches in pages, then a frame with `synced`, then each execution as it changes,
-	// at most 4 times a second. It is a view and no log: a reconnect starts over, and there is no order
-	// across executions. Fails with VALIDATION_ERROR.
+	// at most 4 times a second, and an empty frame after every heartbeat interval in which nothing came. It
+	// is a view and no log: a reconnect starts over, and there is no order across executions. Fails with
+	// VALIDATION_ERROR, and ends with SERVER_DRAINING when the server drains.
 	WatchExecutions(context.Context, *v1.WatchExecutionsRequest, ExecutionServiceWatchExecutionsServerStream) error
 	// Lists the artifacts of an execution, oldest first. Fails with NOT_FOUND or VALIDATION_ERROR.
 	ListArtifacts(context.Context, *v1.ListArtifactsRequest) (*v1.ListArtifactsResponse, error)

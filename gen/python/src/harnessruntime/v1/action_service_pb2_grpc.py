@@ -90,7 +90,9 @@ class ActionServiceServicer:
         """Follows the actions that match, for an inbox.
 
         First the current matches in pages, then a frame with `synced`, then each action as it changes, at
-        most 4 times a second. It is a view and no log: a reconnect starts over.
+        most 4 times a second, and an empty frame after every heartbeat interval in which nothing came. It is a
+        view and no log: a reconnect starts over. Fails with VALIDATION_ERROR, and ends with SERVER_DRAINING
+        when the server drains.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

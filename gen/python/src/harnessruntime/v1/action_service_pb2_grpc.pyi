@@ -48,7 +48,9 @@ class ActionServiceStub:
     """Follows the actions that match, for an inbox.
 
     First the current matches in pages, then a frame with `synced`, then each action as it changes, at
-    most 4 times a second. It is a view and no log: a reconnect starts over.
+    most 4 times a second, and an empty frame after every heartbeat interval in which nothing came. It is a
+    view and no log: a reconnect starts over. Fails with VALIDATION_ERROR, and ends with SERVER_DRAINING
+    when the server drains.
     """
 
 @_typing.type_check_only
@@ -71,7 +73,9 @@ class ActionServiceAsyncStub(ActionServiceStub):
     """Follows the actions that match, for an inbox.
 
     First the current matches in pages, then a frame with `synced`, then each action as it changes, at
-    most 4 times a second. It is a view and no log: a reconnect starts over.
+    most 4 times a second, and an empty frame after every heartbeat interval in which nothing came. It is a
+    view and no log: a reconnect starts over. Fails with VALIDATION_ERROR, and ends with SERVER_DRAINING
+    when the server drains.
     """
 
 class ActionServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -115,7 +119,9 @@ class ActionServiceServicer(metaclass=_abc_1.ABCMeta):
         """Follows the actions that match, for an inbox.
 
         First the current matches in pages, then a frame with `synced`, then each action as it changes, at
-        most 4 times a second. It is a view and no log: a reconnect starts over.
+        most 4 times a second, and an empty frame after every heartbeat interval in which nothing came. It is a
+        view and no log: a reconnect starts over. Fails with VALIDATION_ERROR, and ends with SERVER_DRAINING
+        when the server drains.
         """
 
 def add_ActionServiceServicer_to_server(servicer: ActionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -210,8 +210,9 @@ class ExecutionServiceServicer:
         """Follows the executions that match, for lists and dashboards: one stream instead of one for each.
 
         First the current matches in pages, then a frame with `synced`, then each execution as it changes,
-        at most 4 times a second. It is a view and no log: a reconnect starts over, and there is no order
-        across executions. Fails with VALIDATION_ERROR.
+        at most 4 times a second, and an empty frame after every heartbeat interval in which nothing came. It
+        is a view and no log: a reconnect starts over, and there is no order across executions. Fails with
+        VALIDATION_ERROR, and ends with SERVER_DRAINING when the server drains.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

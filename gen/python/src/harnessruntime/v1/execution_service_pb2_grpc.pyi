@@ -95,8 +95,9 @@ class ExecutionServiceStub:
     """Follows the executions that match, for lists and dashboards: one stream instead of one for each.
 
     First the current matches in pages, then a frame with `synced`, then each execution as it changes,
-    at most 4 times a second. It is a view and no log: a reconnect starts over, and there is no order
-    across executions. Fails with VALIDATION_ERROR.
+    at most 4 times a second, and an empty frame after every heartbeat interval in which nothing came. It
+    is a view and no log: a reconnect starts over, and there is no order across executions. Fails with
+    VALIDATION_ERROR, and ends with SERVER_DRAINING when the server drains.
     """
     ListArtifacts: _grpc.UnaryUnaryMultiCallable[_execution_service_pb2.ListArtifactsRequest, _execution_service_pb2.ListArtifactsResponse]
     """Lists the artifacts of an execution, oldest first. Fails with NOT_FOUND or VALIDATION_ERROR."""
@@ -167,8 +168,9 @@ class ExecutionServiceAsyncStub(ExecutionServiceStub):
     """Follows the executions that match, for lists and dashboards: one stream instead of one for each.
 
     First the current matches in pages, then a frame with `synced`, then each execution as it changes,
-    at most 4 times a second. It is a view and no log: a reconnect starts over, and there is no order
-    across executions. Fails with VALIDATION_ERROR.
+    at most 4 times a second, and an empty frame after every heartbeat interval in which nothing came. It
+    is a view and no log: a reconnect starts over, and there is no order across executions. Fails with
+    VALIDATION_ERROR, and ends with SERVER_DRAINING when the server drains.
     """
     ListArtifacts: _aio.UnaryUnaryMultiCallable[_execution_service_pb2.ListArtifactsRequest, _execution_service_pb2.ListArtifactsResponse]  # type: ignore[assignment]
     """Lists the artifacts of an execution, oldest first. Fails with NOT_FOUND or VALIDATION_ERROR."""
@@ -302,8 +304,9 @@ class ExecutionServiceServicer(metaclass=_abc_1.ABCMeta):
         """Follows the executions that match, for lists and dashboards: one stream instead of one for each.
 
         First the current matches in pages, then a frame with `synced`, then each execution as it changes,
-        at most 4 times a second. It is a view and no log: a reconnect starts over, and there is no order
-        across executions. Fails with VALIDATION_ERROR.
+        at most 4 times a second, and an empty frame after every heartbeat interval in which nothing came. It
+        is a view and no log: a reconnect starts over, and there is no order across executions. Fails with
+        VALIDATION_ERROR, and ends with SERVER_DRAINING when the server drains.
         """
 
     @_abc_1.abstractmethod

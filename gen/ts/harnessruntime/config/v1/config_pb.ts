@@ -277,7 +277,7 @@ export type Runtime = Message<"harnessruntime.config.v1.Runtime"> & {
   recordActionValues: boolean;
 
   /**
-   * The longest silence of an event stream. Default 10 s.
+   * The longest silence of a stream of events, executions or actions. Default 10 s.
    *
    * @generated from field: google.protobuf.Duration heartbeat_interval = 2;
    */
