@@ -44,11 +44,11 @@ export class ConversationReader {
     }));
   }
 
-  /** The first rows of the page and one more; found by the first label where there is one. */
+  /** The rows of the page and one more, read as they are taken; found by the first label where there is one. */
   #select(
     { tenantId, labels = {}, pageSize }: ConversationQuery,
     position: Position | undefined,
-  ): ListedConversation[] {
+  ): Iterable<ListedConversation> {
     const [first, ...others] = Object.entries(labels);
     const order = first === undefined ? "c" : "l";
     const filter = new Filter().add(`${order}.tenant_id = ?`, tenantId);
@@ -57,7 +57,7 @@ export class ConversationReader {
     const sql = `SELECT c.conversation_id, c.create_time_ms, c.bytes
       FROM ${first === undefined ? "conversations c" : BY_LABEL}
       WHERE ${filter.sql} ORDER BY ${order}.create_time_ms DESC, ${order}.conversation_id DESC LIMIT ?`;
-    return this.#db.prepare<unknown[], ListedConversation>(sql).all(...filter.values, pageSize + 1);
+    return this.#db.prepare<unknown[], ListedConversation>(sql).iterate(...filter.values, pageSize + 1);
   }
 }
 

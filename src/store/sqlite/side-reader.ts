@@ -39,9 +39,9 @@ interface ArtifactRowData {
 }
 
 interface ListedAction {
+  readonly action: number;
   readonly action_id: string;
   readonly create_time_ms: number;
-  readonly bytes: Uint8Array;
 }
 
 /** Reads side rows. */
@@ -85,7 +85,7 @@ export class SideReader {
   }
 
   listArtifacts(key: ExecutionKey, { pageSize }: PageQuery, position: Position | undefined): RawPage<Uint8Array> {
-    const rows = this.#statements.listArtifacts.all(this.#execution(key), position?.order ?? 0, pageSize + 1);
+    const rows = this.#statements.listArtifacts.iterate(this.#execution(key), position?.order ?? 0, pageSize + 1);
     return takePage(pageSize, rows, ({ artifact, bytes }) => ({
       item: bytes,
       sizeBytes: bytes.length,
@@ -95,14 +95,14 @@ export class SideReader {
 
   listActions(query: ActionQuery, position: Position | undefined): RawPage<Uint8Array> {
     const rows = this.#findActions(query, [...new Set(query.states)], position);
-    return takePage(query.pageSize, rows, ({ action_id, create_time_ms, bytes }) => ({
-      item: bytes,
-      sizeBytes: bytes.length,
-      position: { order: create_time_ms, id: action_id },
-    }));
+    return takePage(query.pageSize, rows, ({ action, action_id, create_time_ms }) => {
+      const bytes = this.#statements.actionBytes.get(action);
+      if (bytes === undefined) throw new Error(`action ${action_id} has no row`);
+      return { item: bytes, sizeBytes: bytes.length, position: { order: create_time_ms, id: action_id } };
+    });
   }
 
-  /** The first rows of the page and one more. Several states are found one by one, each by its index. */
+  /** Where the rows of the page are, and one more. Several states are found one by one, each by its index. */
   #findActions(query: ActionQuery, states: readonly number[], position: Position | undefined): ListedAction[] {
     if (states.length === 0 || isSet(query.executionId)) return this.#selectActions(query, states, position);
     return states.flatMap((state) => this.#selectActions(query, [state], position)).sort(newestFirst);
@@ -117,7 +117,7 @@ export class SideReader {
       .oneOf(isSet(executionId) ? "+state" : "state", states)
       .oneOf("kind", kinds)
       .olderThan(position, "create_time_ms", "action_id");
-    const sql = `SELECT action_id, create_time_ms, bytes FROM actions WHERE ${filter.sql}
+    const sql = `SELECT action, action_id, create_time_ms FROM actions WHERE ${filter.sql}
       ORDER BY create_time_ms DESC, action_id DESC LIMIT ?`;
     return this.#db.prepare<unknown[], ListedAction>(sql).all(...filter.values, pageSize + 1);
   }
@@ -179,6 +179,7 @@ function prepare(db: Database) {
     artifact: db
       .prepare<[number, string], Uint8Array>("SELECT bytes FROM artifacts WHERE execution = ? AND artifact_id = ?")
       .pluck(),
+    actionBytes: db.prepare<[number], Uint8Array>("SELECT bytes FROM actions WHERE action = ?").pluck(),
     listArtifacts: db.prepare<[number, number, number], ArtifactRowData>(
       "SELECT artifact, bytes FROM artifacts WHERE execution = ? AND artifact > ? ORDER BY artifact LIMIT ?",
     ),
