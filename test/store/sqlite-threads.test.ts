@@ -1,12 +1,16 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import type { ReaderReply, ReaderRequest, WriterReply, WriterRequest } from "../../src/store/sqlite/messages.js";
 import { ReadQueue } from "../../src/store/sqlite/read-queue.js";
 import { ThreadLink } from "../../src/store/sqlite/thread-link.js";
 import { WriteQueue } from "../../src/store/sqlite/write-queue.js";
-import { newKey } from "./fixtures.js";
+import { openSqliteStore } from "../../src/store/sqlite.js";
+import { creation, newKey } from "./fixtures.js";
+import { makeFolder, removeFolders } from "./folders.js";
+
+afterAll(removeFolders);
 
 const UNAVAILABLE = { reason: ErrorReason.STORE_UNAVAILABLE, metadata: { file: "harness.db" } };
 
@@ -28,6 +32,12 @@ test("a writer that ends unexpectedly fails what is under way and all that follo
   await expect(queue.submit(release)).rejects.toMatchObject(UNAVAILABLE);
   await queue.idle();
   await link.close({ kind: "close" });
+});
+
+test("a write that cannot be sent to the thread is refused, and the store closes all the same", async () => {
+  const store = await openSqliteStore({ dataDir: makeFolder() });
+  const unsendable = store.append(creation(newKey(), { labels: { a: (() => {}) as unknown as string } }));
+  await Promise.all([expect(unsendable).rejects.toThrow("could not be cloned"), store.close()]);
 });
 
 test("a reader that ends unexpectedly fails what is under way and all that follows", async () => {

@@ -89,6 +89,7 @@ export class WriteQueue {
       this.#link.send({ kind: "batch", batch: ++this.#batch, operations }, buffers);
     } catch (error) {
       for (const { reject } of pending) reject(error);
+      this.#tellIdle();
       return;
     }
     this.#link.owe();
@@ -104,6 +105,10 @@ export class WriteQueue {
   #settle(last: number, outcomes: readonly NumberedOutcome[]): void {
     const told = new Map(outcomes);
     for (const [number, call] of this.#takeSent(last).entries()) this.#settleCall(call, told.get(number));
+    this.#tellIdle();
+  }
+
+  #tellIdle(): void {
     if (this.#gathering.length === 0 && this.#sent.size === 0) this.#onIdle?.();
   }
 
