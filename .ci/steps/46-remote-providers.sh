@@ -5,7 +5,7 @@ need 'go version | grep -qE "go1\.(2[6-9]|[3-9][0-9])"' "Go 1.26 or newer is nee
 need 'python3 -c "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))"' \
   "Python 3.10 or newer with venv is needed: apt-get install python3 python3-venv"
 (cd gen/go && [ -z "$(gofmt -l harnessprovider)" ] && go vet ./harnessprovider)
-(cd gen/go && go test -json ./harnessprovider >"$CI_REPORTS/46-remote-providers.gotest.json") || { cat "$CI_REPORTS/46-remote-providers.gotest.json"; exit 1; }
+(cd gen/go && go test -race -json ./harnessprovider >"$CI_REPORTS/46-remote-providers.gotest.json") || { cat "$CI_REPORTS/46-remote-providers.gotest.json"; exit 1; }
 (cd examples/go-provider && go mod tidy -diff && go vet ./... && [ -z "$(gofmt -l .)" ] && go build -race -o "$CI_TMP/provider" .)
 python3 -m venv "$CI_TMP/venv"
 cp -r gen/python "$CI_TMP/package"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"connectrpc.com/connect/v2/connectinprocess"
 	"connectrpc.com/connect/v2/connectproto"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	v1 "harness-runtime.dev/gen/go/harnessruntime/v1"
 	"harness-runtime.dev/gen/go/harnessruntime/v1/harnessruntimev1connect"
@@ -30,18 +32,15 @@ type server struct {
 	harnessruntimev1connect.UnimplementedExecutionServiceHandler
 	harnessruntimev1connect.UnimplementedActionServiceHandler
 	streams [][]act
-	opened  []int32
 	faults  []error
 	slow    time.Duration // how long a call takes
 	keys    []string
+	mu      sync.Mutex // guards opened: a stream that the client gave up may still be ending
+	opened  []int32
 }
 
 func (s *server) WatchEvents(ctx context.Context, request *v1.WatchEventsRequest, stream harnessruntimev1connect.ExecutionServiceWatchEventsServerStream) error {
-	s.opened = append(s.opened, request.GetAfterSequence())
-	if len(s.opened) > len(s.streams) {
-		return connect.NewError(connect.CodeUnavailable, "down")
-	}
-	for _, act := range s.streams[len(s.opened)-1] {
+	for _, act := range s.open(request.GetAfterSequence()) {
 		if act.silent {
 			<-ctx.Done()
 			return ctx.Err()
@@ -54,6 +53,24 @@ func (s *server) WatchEvents(ctx context.Context, request *v1.WatchEventsRequest
 		}
 	}
 	return nil
+}
+
+// open returns what the stream does that is opened after a sequence.
+func (s *server) open(after int32) []act {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened = append(s.opened, after)
+	if len(s.opened) > len(s.streams) {
+		return []act{{err: connect.NewError(connect.CodeUnavailable, "down")}}
+	}
+	return s.streams[len(s.opened)-1]
+}
+
+// openedAfter returns the sequences that streams were opened after.
+func (s *server) openedAfter() []int32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.opened)
 }
 
 func (s *server) fault() error {
@@ -95,7 +112,21 @@ func (s *server) client() *Client {
 	rpc := connect.NewServer()
 	harnessruntimev1connect.RegisterExecutionServiceHandler(rpc, s)
 	harnessruntimev1connect.RegisterActionServiceHandler(rpc, s)
-	return New(connect.NewClient(connectinprocess.New(rpc)))
+	return New(connect.NewClient(connectinprocess.New(rpc), copied))
+}
+
+// copied has each request copied as it is sent, as a network does: a server in this process may read it later.
+func copied(next connect.ClientFunc) connect.ClientFunc {
+	return func(ctx context.Context, spec connect.Spec) (connect.ClientStream, error) {
+		stream, err := next(ctx, spec)
+		return copying{stream}, err
+	}
+}
+
+type copying struct{ connect.ClientStream }
+
+func (c copying) Send(message any) error {
+	return c.ClientStream.Send(proto.Clone(message.(proto.Message)))
 }
 
 // frame holds the events from first to last of a log that has head events.
@@ -157,8 +188,8 @@ func TestFollowEventsGoesOnAfterACut(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &server{streams: [][]act{{frame(1, 2, 5, false), ending}, {ending}, {frame(2, 5, 5, true)}}}
 				sequences, err := follow(t.Context(), s.client(), &v1.WatchEventsRequest{})
-				if err != nil || !slices.Equal(sequences, []int32{1, 2, 3, 4, 5}) || !slices.Equal(s.opened, []int32{0, 2, 2}) {
-					t.Errorf("got %v, %v, opened after %v", sequences, err, s.opened)
+				if err != nil || !slices.Equal(sequences, []int32{1, 2, 3, 4, 5}) || !slices.Equal(s.openedAfter(), []int32{0, 2, 2}) {
+					t.Errorf("got %v, %v, opened after %v", sequences, err, s.openedAfter())
 				}
 			})
 		})
@@ -170,8 +201,8 @@ func TestFollowEventsEndsOnlyWithTheExecution(t *testing.T) {
 		filtered := &v1.WatchEventsRequest{EventTypes: []string{"run.*"}}
 		s := &server{streams: [][]act{{skipping(frame(2, 7, 9, true), 2)}, {skipping(frame(8, 9, 9, true))}}}
 		sequences, err := follow(t.Context(), s.client(), filtered)
-		if err != nil || !slices.Equal(sequences, []int32{2}) || !slices.Equal(s.opened, []int32{0, 7}) {
-			t.Errorf("got %v, %v, opened after %v", sequences, err, s.opened)
+		if err != nil || !slices.Equal(sequences, []int32{2}) || !slices.Equal(s.openedAfter(), []int32{0, 7}) {
+			t.Errorf("got %v, %v, opened after %v", sequences, err, s.openedAfter())
 		}
 	})
 }
@@ -190,8 +221,8 @@ func TestFollowEventsRefusesALogThatIsNotContiguous(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &server{streams: [][]act{acts}}
 				_, err := follow(t.Context(), s.client(), &v1.WatchEventsRequest{})
-				if _, ok := errors.AsType[*ContiguityError](err); !ok || len(s.opened) != 1 {
-					t.Errorf("got %v after %d streams", err, len(s.opened))
+				if _, ok := errors.AsType[*ContiguityError](err); !ok || len(s.openedAfter()) != 1 {
+					t.Errorf("got %v after %d streams", err, len(s.openedAfter()))
 				}
 			})
 		})
@@ -202,8 +233,8 @@ func TestFollowEventsStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{streams: [][]act{{{err: refused(connect.CodeNotFound, "NOT_FOUND", nil)}}}}
 		_, err := follow(t.Context(), s.client(), &v1.WatchEventsRequest{})
-		if ReasonOf(err) != v1.ErrorReason_ERROR_REASON_NOT_FOUND || len(s.opened) != 1 {
-			t.Errorf("what the server refuses: got %v after %d streams", err, len(s.opened))
+		if ReasonOf(err) != v1.ErrorReason_ERROR_REASON_NOT_FOUND || len(s.openedAfter()) != 1 {
+			t.Errorf("what the server refuses: got %v after %d streams", err, len(s.openedAfter()))
 		}
 
 		start := time.Now()
@@ -238,8 +269,8 @@ func TestFollowEventsCountsFromTheFirstFailure(t *testing.T) {
 				time.Sleep(time.Hour)
 			}
 		}
-		if !slices.Equal(s.opened, []int32{0, 1, 1}) {
-			t.Errorf("opened after %v", s.opened)
+		if !slices.Equal(s.openedAfter(), []int32{0, 1, 1}) {
+			t.Errorf("opened after %v", s.openedAfter())
 		}
 	})
 }
@@ -280,8 +311,8 @@ func TestWaitReturnsTheExecutionAsItEnded(t *testing.T) {
 		ending := []act{skipping(frame(1, 3, 9, false), 2), cut(connect.CodeUnavailable)}
 		s := &server{streams: [][]act{ending, {skipping(frame(4, 9, 9, true), 9)}}}
 		execution, err := s.client().Wait(t.Context(), "exe_1")
-		if err != nil || execution.GetId() != "exe_1" || !slices.Equal(s.opened, []int32{0, 3}) {
-			t.Errorf("got %v, %v, opened after %v", execution, err, s.opened)
+		if err != nil || execution.GetId() != "exe_1" || !slices.Equal(s.openedAfter(), []int32{0, 3}) {
+			t.Errorf("got %v, %v, opened after %v", execution, err, s.openedAfter())
 		}
 
 		s = &server{streams: [][]act{{{err: refused(connect.CodeNotFound, "NOT_FOUND", nil)}}}}
