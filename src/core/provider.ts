@@ -112,6 +112,8 @@ export interface ProviderContext {
   readonly turn: number;
   /** The input of this turn. */
   readonly input: Content;
+  /** How often this turn's work was sent back so far: 0 for a new input, 1 for its first revision, which is a turn of its own. Unset: 0. */
+  readonly revision?: number;
   /** The request's effective config, after its schema was checked. */
   readonly config: JsonObject;
   /** Aborted when this turn must end; its reason is a `TurnAbortedError`, which says why. */
@@ -163,7 +165,9 @@ export type Steer = Content & { readonly inputId?: string };
 export interface ResumeInfo {
   /** This attempt, from 2; unchanged where {@link ProviderContext.reattached}. */
   readonly attempt: number;
-  /** The last saved resume state. */
+  /** The turn that the attempts before were in; where the context is of another, nothing of its turn was begun. */
+  readonly turn: number;
+  /** The last saved resume state, of that turn or of an earlier one. */
   readonly state: Uint8Array | undefined;
   /** The log's last sequence before this attempt. */
   readonly lastSequence: number;

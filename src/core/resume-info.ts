@@ -14,6 +14,7 @@ export function resumeInfo(
   const bodies = new Map(rows.inputs.map(({ inputId, bytes }) => [inputId, bytes]));
   return {
     attempt,
+    turn: before.execution.turn,
     state: rows.resumeState,
     lastSequence: before.lastSequence,
     mark: before.inner.mark,

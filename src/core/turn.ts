@@ -60,6 +60,7 @@ export class Turn implements ProviderContext {
   readonly execution: Execution;
   readonly attempt: number;
   readonly turn: number;
+  readonly revision: number;
   readonly config: JsonObject;
   readonly #options: TurnOptions;
   readonly #abort = new AbortController();
@@ -74,6 +75,7 @@ export class Turn implements ProviderContext {
     this.execution = toExecution(options.fold);
     this.attempt = this.execution.attempt;
     this.turn = this.execution.turn;
+    this.revision = options.writer.head.inner.revision;
     this.config = this.execution.effectiveConfig ?? {};
   }
 

@@ -31,7 +31,10 @@ export interface ExecutionDriver {
   interruptible?: boolean;
   /** Drivers that this one starts runs of, by name; each is a provider of its own beside it. */
   members?: Readonly<Record<string, TeamMember>>;
-  /** Goes on with a turn that a crash of the process cut off; `start` is not called for it. */
+  /**
+   * Goes on with a turn that a crash of the process cut off; `start` is not called
+   * for it. A turn that was not begun before the crash is started as any other.
+   */
   resume?: (
     request: HarnessRunRequest,
     services: HarnessExecutionServices,
@@ -49,7 +52,10 @@ export interface TeamMember {
 
 /** What a resumed driver is told of the time before the crash. */
 export interface DriverResume {
-  /** What `saveResumeState` was last given and the store kept; unset where nothing was. */
+  /**
+   * What `saveResumeState` was last given and the store kept, in this turn or in an
+   * earlier one of the run; unset where nothing was.
+   */
   readonly state?: Uint8Array;
   /** Answers of approvals and questions that may or may not have been applied: they must not be applied again. */
   readonly uncertainAnswers: readonly { readonly key: string; readonly approved: boolean }[];
@@ -65,6 +71,8 @@ export interface HarnessRunRequest {
   attemptId: string;
   parentRunId?: string;
   rootRunId: string;
+  /** The turn of the run, from 1: the same in every attempt at it. */
+  turn?: number;
   /** Aborted when the turn must end. */
   signal: AbortSignal;
   /** Milliseconds since 1970-01-01 UTC. */

@@ -37,8 +37,6 @@ export class EngineRun {
   readonly #approvals = new Map<string, number>();
   /** The role whose model wrote the opaque parts of the history. */
   lastRole = DEFAULT_ROLE;
-  /** The revision that the last turn asked for, and the words it asked with. */
-  revising: { readonly revision: number; readonly instruction: string } | undefined;
   /** The first thing that ends this run whatever its driver returns. */
   failure: RunFailure | undefined;
   #lease: SessionLease | undefined;

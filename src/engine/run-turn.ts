@@ -8,7 +8,7 @@ import type { DriverResume, HarnessRunRequest } from "./driver.js";
 import { checkOutput, toFailureReason } from "./driver-output.js";
 import type { EngineRun } from "./engine-run.js";
 import { HarnessBudgetError, messageOf, RunFailure } from "./errors.js";
-import { type ChatMessage, textOf, toJson } from "./message.js";
+import { type ChatMessage, toJson } from "./message.js";
 import type { HarnessDriverOutput } from "./result.js";
 import { LEAST_TIME_MS } from "./run-identity.js";
 import { pumpSteers } from "./steers.js";
@@ -27,13 +27,10 @@ export async function runTurn(run: EngineRun, context: ProviderContext): Promise
     return outcomeOfError(run, context, error);
   }
   const input = fromContent(context.input);
-  const { revising } = run;
-  const revision = revising?.instruction === textOf(input) ? revising.revision : 0;
-  run.revising = undefined;
   if (run.interrupted) run.history.undoTurn();
   run.interrupted = false;
   run.history.beginTurn();
-  const turn = new TurnScope(run, context, input, revision);
+  const turn = new TurnScope(run, context, input, context.revision ?? 0);
   turn.services = createServices(turn);
   void pumpSteers(turn);
   try {
@@ -89,7 +86,9 @@ function callDriver(turn: TurnScope): Promise<HarnessDriverOutput> {
   const { driver } = turn.run.config;
   const { resume } = turn.context;
   const request = toRequest(turn);
-  if (resume === undefined || driver.resume === undefined) return driver.start(request, turn.services);
+  // What a crash cut off may have been the turn before this one, which is over.
+  const wasBegun = resume?.turn === turn.context.turn;
+  if (resume === undefined || !wasBegun || driver.resume === undefined) return driver.start(request, turn.services);
   const resumed: DriverResume = {
     ...(resume.state === undefined ? {} : { state: resume.state }),
     uncertainAnswers: resume.answers
@@ -107,6 +106,7 @@ function toRequest({ run: { id }, context, input }: TurnScope): HarnessRunReques
     runId: id.runId,
     attemptId: id.attemptId,
     rootRunId: id.rootRunId,
+    turn: context.turn,
     signal: context.signal,
     grants: id.grants,
     runMode: id.runMode,
@@ -165,7 +165,6 @@ async function evaluate(turn: TurnScope, { text, structured }: HarnessDriverOutp
         `the completion policy asks for more than ${run.ledger.maxRevisions} revision(s)`,
       );
     }
-    run.revising = { revision: revision + 1, instruction: decision.instruction };
   }
   return { evaluation: { action, reason: decision.reason ?? "", ...instruction(decision) } };
 }

@@ -15,7 +15,7 @@ export interface Workflow {
   readonly services: HarnessExecutionServices;
 }
 
-/** One step's work. Its result must be what JSON can say. `key` is the same each time that this very step runs: for idempotent effects. */
+/** One step's work. Its result must be what JSON can say. `key` is the same each time that this very step of this very turn runs, and no other step's: for idempotent effects. */
 export type StepFunction<T> = (args: Record<string, unknown>, ctx: RunContext, key: string) => Promise<T>;
 
 export interface WorkflowDriverOptions {
@@ -52,8 +52,16 @@ export function workflowDriver({ id, version = 1, durable = false, run }: Workfl
     },
     interruptible: true,
     start: (request, services) => begin(request, services, []),
-    resume: (request, services, { state }) => begin(request, services, decodeRecord(state, id, version)),
+    resume: (request, services, { state }) =>
+      begin(request, services, decodeRecord(state, { id, version, turn: turnOf(request) })),
   };
+}
+
+/** What is kept of a turn for the time after a crash. */
+interface SavedState {
+  readonly version: number;
+  readonly turn: number;
+  readonly record: readonly StepRecord[];
 }
 
 interface StepRecord {
@@ -92,7 +100,7 @@ class RecordedWorkflow implements Workflow {
       }
       return recorded.result as T;
     }
-    const key = `${this.#request.runId}:${index}`;
+    const key = `${this.#request.runId}:${turnOf(this.#request)}:${index}`;
     return await this.services.dispatchEffect(name, args, async (given, ctx) => {
       const result = await execute(given, ctx, key);
       this.#keep(index, name, result);
@@ -105,21 +113,26 @@ class RecordedWorkflow implements Workflow {
     const json = toJson(result);
     if (result !== undefined && json === undefined) throw new TypeError(`the result of the step ${name} is not JSON`);
     this.#record[index] = { name, result: json };
-    const state = { version: this.#version, record: this.#record };
+    const state: SavedState = { version: this.#version, turn: turnOf(this.#request), record: this.#record };
     this.services.saveResumeState?.(new TextEncoder().encode(JSON.stringify(state)));
   }
 }
 
-function decodeRecord(state: Uint8Array | undefined, id: string, version: number): readonly StepRecord[] {
+function turnOf({ turn = 1 }: HarnessRunRequest): number {
+  return turn;
+}
+
+/** The results that the turn had when it was cut off; none where what was kept is of an earlier turn. */
+function decodeRecord(
+  state: Uint8Array | undefined,
+  { id, version, turn }: { readonly id: string; readonly version: number; readonly turn: number },
+): readonly StepRecord[] {
   if (state === undefined) return [];
-  const saved = JSON.parse(new TextDecoder().decode(state)) as {
-    readonly version: number;
-    readonly record: readonly StepRecord[];
-  };
+  const saved = JSON.parse(new TextDecoder().decode(state)) as SavedState;
   if (saved.version !== version) {
     throw new TypeError(
       `the run was begun by version ${saved.version} of the workflow ${id}, and this is version ${version}`,
     );
   }
-  return saved.record;
+  return saved.turn === turn ? saved.record : [];
 }

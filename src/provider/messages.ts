@@ -44,6 +44,7 @@ export function toResumeInfo({ resume, attempt }: Run): ResumeInfo | undefined {
   if (resume === undefined) return undefined;
   return {
     attempt,
+    turn: resume.turn,
     state: resume.state.length === 0 ? undefined : resume.state,
     lastSequence: resume.lastSequence,
     mark: 0,

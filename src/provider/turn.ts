@@ -53,6 +53,7 @@ export class RemoteTurn implements ProviderContext {
   readonly execution: Execution;
   readonly attempt: number;
   readonly turn: number;
+  readonly revision: number;
   readonly input: Content;
   readonly config: JsonObject;
   readonly resume: ResumeInfo | undefined;
@@ -69,6 +70,7 @@ export class RemoteTurn implements ProviderContext {
     this.execution = run.execution ?? create(ExecutionSchema);
     this.attempt = run.attempt;
     this.turn = run.turn;
+    this.revision = run.revision;
     this.input = run.input ?? create(ContentSchema);
     this.config = this.execution.effectiveConfig ?? {};
     this.resume = toResumeInfo(run);

@@ -1,8 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import type { CompletionDecision, HarnessRuntimeConfig } from "../../src/engine.js";
-import { eventOf, eventsOf, OPTIONS, runOnce, runtimeOf, tool } from "./fixtures.js";
+import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import type { CompletionDecision, HarnessExecutionServices, HarnessRuntimeConfig } from "../../src/engine.js";
+import { overCrash } from "./crash.js";
+import { driver, eventOf, eventsOf, OPTIONS, runOnce, runtimeOf, tool, untilAborted } from "./fixtures.js";
 import { openServed } from "./served.js";
 
 function judged(decisions: readonly (CompletionDecision | undefined)[], more: Partial<HarnessRuntimeConfig> = {}) {
@@ -47,6 +49,14 @@ describe("CompletionPolicy", () => {
       text: "re shorter",
       reason: { code: "revision_limit" },
     });
+    // Half of a pair: what is stored of it differs from what the policy said.
+    const { config: half } = judged([{ ...REVISE, instruction: "\ud83d" }, REVISE, REVISE], {
+      budgets: { maxRevisions: 1 },
+    });
+    expect(await runOnce((_services, { input }) => `re ${input}`, half)).toMatchObject({
+      text: "re \ufffd",
+      reason: { code: "revision_limit" },
+    });
     const { config: none } = judged([REVISE], { budgets: {} });
     expect(await runOnce(() => "x", none)).toMatchObject({ reason: { code: "revision_limit" } });
   });
@@ -76,6 +86,47 @@ describe("CompletionPolicy", () => {
       ["re shorter", 1],
       ["re next", 0],
     ]);
+  });
+
+  test("E101 a crash does not start the count of revisions anew, nor allow effects to a revision", async () => {
+    const revising = Promise.withResolvers<void>();
+    const seen: unknown[] = [];
+    const ended = await overCrash({
+      until: revising.promise,
+      options: {
+        tools: [tool("a")],
+        grants: { toolIds: ["a"], modelRoles: [] },
+        budgets: { maxRevisions: 1 },
+        completionPolicy: {
+          id: "judge",
+          evaluate: ({ revision }) => {
+            seen.push(revision);
+            return REVISE;
+          },
+        },
+      },
+      driver: (life) => {
+        const again = async (services: HarnessExecutionServices): Promise<string> => {
+          const { denial } = await services.dispatch({ id: `c${life}`, name: "a", arguments: {} });
+          return denial ?? "ran";
+        };
+        const durable = driver(async (services, { turn }) => {
+          if (turn === 1) return "first";
+          revising.resolve();
+          return await untilAborted(services.signal);
+        });
+        return {
+          ...durable,
+          capabilities: { ...durable.capabilities, durable: true },
+          resume: async (_request, services) => {
+            seen.push(await again(services));
+            return { text: "second" };
+          },
+        };
+      },
+    });
+    expect(ended).toMatchObject({ error: { reason: FailureReason.REVISION_LIMIT } });
+    expect(seen).toEqual([0, "policy", 1]);
   });
 
   test("E102 a revision has no new effects unless the host allows it", async () => {

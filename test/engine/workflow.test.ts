@@ -1,13 +1,6 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { StartExecutionRequestSchema } from "../../gen/ts/harnessruntime/v1/execution_commands_pb.js";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { SupportLevel } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
-import { openRuntime } from "../../src/core/open-runtime.js";
-import type { Store } from "../../src/core/store.js";
 import {
   createApprovalManager,
   driverProvider,
@@ -15,14 +8,11 @@ import {
   type WorkflowDriverOptions,
   workflowDriver,
 } from "../../src/engine.js";
-import { openSqliteStore } from "../../src/store/sqlite.js";
-import { ADA, OPTIONS, runtimeOf } from "./fixtures.js";
+import { overCrash } from "./crash.js";
+import { OPTIONS, runtimeOf, untilAborted } from "./fixtures.js";
 import { openServed } from "./served.js";
 
 const GRANTS = { toolIds: ["fetch", "save"], modelRoles: [] };
-
-const serve = (options: WorkflowDriverOptions, store: Store) =>
-  driverProvider(workflowDriver(options), { grants: GRANTS, store, cleanupTimeoutMs: 100 });
 
 describe("workflowDriver", () => {
   test("E150 each step is an effect under grants, policy and budgets", async () => {
@@ -30,7 +20,7 @@ describe("workflowDriver", () => {
       id: "etl",
       run: async ({ step }, { input }) => {
         const rows = await step("fetch", { from: `${input}` }, async ({ from }) => [from, 2]);
-        return `saved ${await step("save", { rows }, async (_args, _ctx, key) => key.endsWith(":1"))}`;
+        return `saved ${await step("save", { rows }, async (_args, _ctx, key) => /:1:1$/.test(key))}`;
       },
     });
     expect(await runtimeOf(flow, { grants: GRANTS }).run("db", OPTIONS)).toMatchObject({ text: "saved true" });
@@ -53,7 +43,6 @@ describe("workflowDriver", () => {
   });
 
   test("E152 a durable workflow needs a durable store, and resumes with the results of finished steps", async () => {
-    const dir = await mkdtemp(join(tmpdir(), "workflow-"));
     const ran: string[] = [];
     const stuck = Promise.withResolvers<void>();
     const options = (block: boolean): WorkflowDriverOptions => ({
@@ -65,40 +54,59 @@ describe("workflowDriver", () => {
           return 3;
         });
         const saved = await step("save", {}, async (_args, { signal }, key) => {
-          ran.push(`save ${key.split(":")[1]}`);
+          ran.push(`save ${key.split(":").slice(1).join(":")}`);
           if (!block) return "stored";
           stuck.resolve();
-          return await new Promise<string>((_resolve, reject) =>
-            signal.addEventListener("abort", () => reject(signal.reason)),
-          );
+          return await untilAborted(signal);
         });
         return `${rows} rows ${saved}`;
       },
     });
     expect(() => new HarnessRuntime({ driver: workflowDriver(options(true)), grants: GRANTS })).toThrow("durable");
-
-    const path = join(dir, "log.db");
-    const before = await openSqliteStore({ path });
-    const first = await openRuntime({ store: before, providers: [serve(options(true), before)] });
-    const started = await first.startExecution(
-      ADA,
-      create(StartExecutionRequestSchema, { providerId: "etl", input: { text: "go" } }),
-    );
-    await stuck.promise;
-    await first.close(0);
-    await before.close();
-
-    const after = await openSqliteStore({ path });
-    const provider = serve(options(false), after);
-    expect(provider.manifest.capabilities["execution.resume"]).toBe(SupportLevel.NATIVE);
-    const second = await openRuntime({ store: after, providers: [provider] });
-    const ended = await second.waitExecution(ADA, started.id, 10_000);
+    const served = driverProvider(workflowDriver(options(true)), { grants: GRANTS });
+    expect(served.manifest.capabilities["execution.resume"]).toBe(SupportLevel.NATIVE);
+    const ended = await overCrash({
+      driver: (life) => workflowDriver(options(life === 1)),
+      options: { grants: GRANTS },
+      until: stuck.promise,
+    });
     expect(ended).toMatchObject({ state: ExecutionState.SUCCEEDED, finalOutput: "3 rows stored", attempt: 2 });
-    expect(ran).toEqual(["fetch", "save 1", "save 1"]);
-    await second.close(0);
-    await after.close();
-    await rm(dir, { recursive: true });
+    expect(ran).toEqual(["fetch", "save 1:1", "save 1:1"]);
   });
+
+  test.each(["before", "within"])(
+    "E152 a crash %s a later turn's steps: they run, and those of earlier turns do not again",
+    async (crash) => {
+      const reached = Promise.withResolvers<void>();
+      const ran: string[] = [];
+      const ended = await overCrash({
+        until: reached.promise,
+        followUps: ["second"],
+        options: { grants: GRANTS },
+        driver: (life) =>
+          workflowDriver({
+            id: "etl",
+            durable: true,
+            run: async ({ step, services }, { input, turn }) => {
+              const hang = async (): Promise<void> => {
+                if (life > 1 || turn !== 2) return;
+                reached.resolve();
+                await untilAborted(services.signal);
+              };
+              if (crash === "before") await hang();
+              const rows = await step("fetch", {}, async (_args, _ctx, key) => {
+                ran.push(key.split(":").slice(1).join(":"));
+                return `${input}`;
+              });
+              if (crash === "within") await hang();
+              return rows;
+            },
+          }),
+      });
+      expect(ended).toMatchObject({ state: ExecutionState.SUCCEEDED, finalOutput: "second", attempt: 2 });
+      expect(ran).toEqual(["1:0", "2:0"]);
+    },
+  );
 
   test("E153 the manifest of a workflow that is not durable says that it cannot resume", async () => {
     const served = await openServed(workflowDriver({ id: "etl", run: async () => "done" }), { grants: GRANTS });

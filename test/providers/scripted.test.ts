@@ -58,6 +58,7 @@ async function attempt(script: Script, situation: Situation = {}): Promise<Attem
     signal: (situation.abort ?? new AbortController()).signal,
     resume: situation.resume && {
       attempt: 2,
+      turn: 1,
       state,
       lastSequence: 9,
       mark: 0,

@@ -29,17 +29,18 @@ const MAX_ANSWERS_BYTES = 512 << 10;
 
 /** Returns a turn as it is sent. */
 export async function toRun(context: ProviderContext, isFirst: boolean): Promise<Run> {
-  const { attempt, turn, input, resume } = context;
+  const { attempt, turn, input, resume, revision = 0 } = context;
   const execution = clone(ExecutionSchema, context.execution);
   if (execution.input !== undefined) execution.input = withoutBytes(execution.input);
   const history = isFirst ? newest((await context.history()).map(toHistory), MAX_HISTORY_BYTES, HistoryItemSchema) : [];
-  const run = create(RunSchema, { execution, attempt, turn, input, history });
+  const run = create(RunSchema, { execution, attempt, turn, revision, input, history });
   if (resume === undefined || context.reattached) return run;
   const executionId = execution.id;
   const answers = resume.answers.map((answer) => toAnswerMessage(answer, executionId, attempt));
   run.resume = create(RunSchema, {
     resume: {
       attempt: attempt - 1,
+      turn: resume.turn,
       state: resume.state ?? new Uint8Array(),
       lastSequence: resume.lastSequence,
       answers: newest(answers, MAX_ANSWERS_BYTES, ActionAnswerSchema),

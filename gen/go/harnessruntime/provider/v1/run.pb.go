@@ -93,7 +93,10 @@ type Run struct {
 	// 100 of them. Sent with the first turn of an attempt only.
 	History []*HistoryItem `protobuf:"bytes,5,rep,name=history,proto3" json:"history,omitempty"`
 	// What an attempt before left behind. Unset on attempt 1, and on turns that this instance goes on with.
-	Resume        *Resume `protobuf:"bytes,6,opt,name=resume,proto3" json:"resume,omitempty"`
+	Resume *Resume `protobuf:"bytes,6,opt,name=resume,proto3" json:"resume,omitempty"`
+	// How often the completion policy sent this turn's work back so far: 0 for a new input, 1 for its first
+	// revision, which is a turn of its own.
+	Revision      int32 `protobuf:"varint,7,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -168,6 +171,13 @@ func (x *Run) GetResume() *Resume {
 		return x.Resume
 	}
 	return nil
+}
+
+func (x *Run) GetRevision() int32 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
 }
 
 // One part of the conversation's history.
@@ -247,7 +257,10 @@ type Resume struct {
 	// tell must not apply it again.
 	Answers []*ActionAnswer `protobuf:"bytes,4,rep,name=answers,proto3" json:"answers,omitempty"`
 	// The inputs that were consumed for the turn and may have reached the provider. They do not come again.
-	Inputs        []*Input `protobuf:"bytes,5,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	Inputs []*Input `protobuf:"bytes,5,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	// The turn that the attempts before were in. `state` may be of that turn or of an earlier one; where it is not
+	// the turn of the `run`, nothing of the `run` was begun.
+	Turn          int32 `protobuf:"varint,6,opt,name=turn,proto3" json:"turn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -315,6 +328,13 @@ func (x *Resume) GetInputs() []*Input {
 		return x.Inputs
 	}
 	return nil
+}
+
+func (x *Resume) GetTurn() int32 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
 }
 
 // An input for the running turn.
@@ -941,24 +961,26 @@ var File_harnessruntime_provider_v1_run_proto protoreflect.FileDescriptor
 
 const file_harnessruntime_provider_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"$harnessruntime/provider/v1/run.proto\x12\x1aharnessruntime.provider.v1\x1a(harnessruntime/provider/v1/outcome.proto\x1a\x1eharnessruntime/v1/action.proto\x1a harnessruntime/v1/artifact.proto\x1a#harnessruntime/v1/containment.proto\x1a\x1fharnessruntime/v1/content.proto\x1a\x1dharnessruntime/v1/event.proto\x1a!harnessruntime/v1/execution.proto\x1a\x1dharnessruntime/v1/input.proto\x1a!harnessruntime/v1/principal.proto\"\xa0\x02\n" +
+	"$harnessruntime/provider/v1/run.proto\x12\x1aharnessruntime.provider.v1\x1a(harnessruntime/provider/v1/outcome.proto\x1a\x1eharnessruntime/v1/action.proto\x1a harnessruntime/v1/artifact.proto\x1a#harnessruntime/v1/containment.proto\x1a\x1fharnessruntime/v1/content.proto\x1a\x1dharnessruntime/v1/event.proto\x1a!harnessruntime/v1/execution.proto\x1a\x1dharnessruntime/v1/input.proto\x1a!harnessruntime/v1/principal.proto\"\xbc\x02\n" +
 	"\x03Run\x12:\n" +
 	"\texecution\x18\x01 \x01(\v2\x1c.harnessruntime.v1.ExecutionR\texecution\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
 	"\x04turn\x18\x03 \x01(\x05R\x04turn\x120\n" +
 	"\x05input\x18\x04 \x01(\v2\x1a.harnessruntime.v1.ContentR\x05input\x12A\n" +
 	"\ahistory\x18\x05 \x03(\v2'.harnessruntime.provider.v1.HistoryItemR\ahistory\x12:\n" +
-	"\x06resume\x18\x06 \x01(\v2\".harnessruntime.provider.v1.ResumeR\x06resume\"\xa3\x01\n" +
+	"\x06resume\x18\x06 \x01(\v2\".harnessruntime.provider.v1.ResumeR\x06resume\x12\x1a\n" +
+	"\brevision\x18\a \x01(\x05R\brevision\"\xa3\x01\n" +
 	"\vHistoryItem\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x12;\n" +
 	"\x04role\x18\x02 \x01(\x0e2'.harnessruntime.provider.v1.HistoryRoleR\x04role\x124\n" +
-	"\acontent\x18\x03 \x01(\v2\x1a.harnessruntime.v1.ContentR\acontent\"\xdc\x01\n" +
+	"\acontent\x18\x03 \x01(\v2\x1a.harnessruntime.v1.ContentR\acontent\"\xf0\x01\n" +
 	"\x06Resume\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x05R\aattempt\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\fR\x05state\x12#\n" +
 	"\rlast_sequence\x18\x03 \x01(\x05R\flastSequence\x12B\n" +
 	"\aanswers\x18\x04 \x03(\v2(.harnessruntime.provider.v1.ActionAnswerR\aanswers\x129\n" +
-	"\x06inputs\x18\x05 \x03(\v2!.harnessruntime.provider.v1.InputR\x06inputs\"\xd7\x01\n" +
+	"\x06inputs\x18\x05 \x03(\v2!.harnessruntime.provider.v1.InputR\x06inputs\x12\x12\n" +
+	"\x04turn\x18\x06 \x01(\x05R\x04turn\"\xd7\x01\n" +
 	"\x05Input\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +

@@ -26,20 +26,22 @@ HISTORY_ROLE_USER: HistoryRole
 HISTORY_ROLE_ASSISTANT: HistoryRole
 
 class Run(_message.Message):
-    __slots__ = ("execution", "attempt", "turn", "input", "history", "resume")
+    __slots__ = ("execution", "attempt", "turn", "input", "history", "resume", "revision")
     EXECUTION_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     TURN_FIELD_NUMBER: _ClassVar[int]
     INPUT_FIELD_NUMBER: _ClassVar[int]
     HISTORY_FIELD_NUMBER: _ClassVar[int]
     RESUME_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
     execution: _execution_pb2.Execution
     attempt: int
     turn: int
     input: _content_pb2.Content
     history: _containers.RepeatedCompositeFieldContainer[HistoryItem]
     resume: Resume
-    def __init__(self, execution: _Optional[_Union[_execution_pb2.Execution, _Mapping]] = ..., attempt: _Optional[int] = ..., turn: _Optional[int] = ..., input: _Optional[_Union[_content_pb2.Content, _Mapping]] = ..., history: _Optional[_Iterable[_Union[HistoryItem, _Mapping]]] = ..., resume: _Optional[_Union[Resume, _Mapping]] = ...) -> None: ...
+    revision: int
+    def __init__(self, execution: _Optional[_Union[_execution_pb2.Execution, _Mapping]] = ..., attempt: _Optional[int] = ..., turn: _Optional[int] = ..., input: _Optional[_Union[_content_pb2.Content, _Mapping]] = ..., history: _Optional[_Iterable[_Union[HistoryItem, _Mapping]]] = ..., resume: _Optional[_Union[Resume, _Mapping]] = ..., revision: _Optional[int] = ...) -> None: ...
 
 class HistoryItem(_message.Message):
     __slots__ = ("execution_id", "role", "content")
@@ -52,18 +54,20 @@ class HistoryItem(_message.Message):
     def __init__(self, execution_id: _Optional[str] = ..., role: _Optional[_Union[HistoryRole, str]] = ..., content: _Optional[_Union[_content_pb2.Content, _Mapping]] = ...) -> None: ...
 
 class Resume(_message.Message):
-    __slots__ = ("attempt", "state", "last_sequence", "answers", "inputs")
+    __slots__ = ("attempt", "state", "last_sequence", "answers", "inputs", "turn")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     LAST_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     ANSWERS_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
+    TURN_FIELD_NUMBER: _ClassVar[int]
     attempt: int
     state: bytes
     last_sequence: int
     answers: _containers.RepeatedCompositeFieldContainer[ActionAnswer]
     inputs: _containers.RepeatedCompositeFieldContainer[Input]
-    def __init__(self, attempt: _Optional[int] = ..., state: _Optional[bytes] = ..., last_sequence: _Optional[int] = ..., answers: _Optional[_Iterable[_Union[ActionAnswer, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[Input, _Mapping]]] = ...) -> None: ...
+    turn: int
+    def __init__(self, attempt: _Optional[int] = ..., state: _Optional[bytes] = ..., last_sequence: _Optional[int] = ..., answers: _Optional[_Iterable[_Union[ActionAnswer, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[Input, _Mapping]]] = ..., turn: _Optional[int] = ...) -> None: ...
 
 class Input(_message.Message):
     __slots__ = ("execution_id", "attempt", "turn", "input_id", "mode", "input")
