@@ -87,7 +87,7 @@ export {
 } from "./engine/result.js";
 export type { RunContext, RunMetadata } from "./engine/run-context.js";
 export type { HarnessStartOptions, RunHandle } from "./engine/run-handle.js";
-export type { ExecutionServices, HarnessExecutionServices } from "./engine/services.js";
+export type { EffectOptions, ExecutionServices, HarnessExecutionServices } from "./engine/services.js";
 export {
   type AcquireOptions,
   createMemorySessions,

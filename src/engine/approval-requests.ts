@@ -3,7 +3,7 @@ import { ActionKind } from "../../gen/ts/harnessruntime/v1/action_pb.js";
 import { RespondActionRequestSchema } from "../../gen/ts/harnessruntime/v1/action_service_pb.js";
 import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import type { ActionAnswer } from "../core/provider.js";
-import { type ApprovalDecision, type ApprovalManager, type ApprovalRequest, wantsApproval } from "./approvals.js";
+import { type ApprovalDecision, type ApprovalRequest, wantsApproval } from "./approvals.js";
 import { canonicalSha256 } from "./canonical-json.js";
 import { RunFailure } from "./errors.js";
 import { type ToolCall, toJson } from "./message.js";
@@ -15,6 +15,13 @@ import type { TurnScope } from "./turn-scope.js";
 export interface Refusal {
   readonly denial: ToolDenial;
   readonly reason: string;
+}
+
+/** What a call's target says of approvals. */
+export interface Approvable {
+  readonly requiresApproval?: ToolDef["requiresApproval"];
+  /** The call's own key, the same in every attempt at it. Unset: what is called, and how often it was in this turn. */
+  readonly key?: string;
 }
 
 /** Arguments shown to whoever approves are at most this long as JSON, in characters. */
@@ -29,7 +36,7 @@ export async function decideApproval(
   turn: TurnScope,
   call: ToolCall,
   decision: PolicyDecision,
-  requiresApproval: ToolDef["requiresApproval"],
+  { requiresApproval, key }: Approvable,
 ): Promise<Refusal | undefined> {
   const { approvalManager: manager, served } = turn.run.config;
   const wanted = decision.action === "ask" || toolAsks(requiresApproval, call) || wantsApproval(manager, call.name);
@@ -37,7 +44,7 @@ export async function decideApproval(
   if (manager === undefined && !served) {
     return { denial: "approval_required", reason: "it needs an approval, and there is nobody to ask" };
   }
-  return await ask(turn, call, decision.reason, manager);
+  return await ask(turn, call, decision.reason, key);
 }
 
 function toolAsks(requiresApproval: ToolDef["requiresApproval"], call: ToolCall): boolean {
@@ -54,9 +61,10 @@ async function ask(
   turn: TurnScope,
   call: ToolCall,
   reason: string | undefined,
-  manager: ApprovalManager | undefined,
+  key: string | undefined,
 ): Promise<Refusal | undefined> {
   const { run, context } = turn;
+  const manager = run.config.approvalManager;
   let decided: ApprovalDecision | undefined;
   let openId = "";
   const answering = async (actionId: string): Promise<void> => {
@@ -70,7 +78,7 @@ async function ask(
     // Whoever answers sees the call first.
     await turn.emitter.flush();
     given = await context.requestAction({
-      key: run.approvalKey(canonicalSha256([call.name, call.arguments]).slice(0, 32)),
+      key: run.approvalKey(context.turn, canonicalSha256(key ?? [call.name, call.arguments]).slice(0, 32)),
       kind: ActionKind.APPROVAL,
       title: `Allow ${call.name}?`,
       description: reason ?? "",

@@ -51,16 +51,28 @@ export interface Reservation {
   release(): void;
 }
 
+/** What a run used before a crash, as its log has it. */
+export interface UsedBefore {
+  readonly usage: TokenUsage;
+  readonly modelCalls: number;
+  readonly toolCalls: number;
+}
+
+const NOTHING_USED: UsedBefore = { usage: NO_USAGE, modelCalls: 0, toolCalls: 0 };
+
 /** Counts what one run uses, against its budgets. Concurrent calls see each other's reservations. */
 export class BudgetLedger {
   readonly #limits: Readonly<HarnessBudgets>;
-  #modelCalls = 0;
-  #toolCalls = 0;
+  #modelCalls: number;
+  #toolCalls: number;
   #reserved = 0;
-  #usage: TokenUsage = NO_USAGE;
+  #usage: TokenUsage;
 
-  constructor(limits: Readonly<HarnessBudgets>) {
+  constructor(limits: Readonly<HarnessBudgets>, { usage, modelCalls, toolCalls }: UsedBefore = NOTHING_USED) {
     this.#limits = limits;
+    this.#usage = usage;
+    this.#modelCalls = modelCalls;
+    this.#toolCalls = toolCalls;
   }
 
   /** What model calls used so far. */

@@ -1,6 +1,8 @@
 import type { CleanupReport, Provider, ProviderContext, ProviderHost, TurnOutcome } from "../core/provider.js";
+import type { UsedBefore } from "./budgets.js";
 import { memberProviderId } from "./children.js";
 import { type EngineConfig, type HarnessRuntimeConfig, memberConfig, parseConfig } from "./config.js";
+import { fromUsage } from "./contract-values.js";
 import type { ExecutionDriver } from "./driver.js";
 import { toManifest, toProviderId } from "./driver-manifest.js";
 import type { EngineHost, LocalRunLink } from "./engine-host.js";
@@ -60,7 +62,7 @@ export function engineProvider(config: EngineConfig, options: EngineProviderOpti
     const { id } = context.execution;
     let run = runs.get(id);
     if (run === undefined) {
-      run = new EngineRun(host, toRunIdentity(context.execution, config, options.local(id)));
+      run = new EngineRun(host, toRunIdentity(context.execution, config, options.local(id)), usedBefore(context));
       runs.set(id, run);
     }
     return run;
@@ -106,4 +108,9 @@ export function engineProvider(config: EngineConfig, options: EngineProviderOpti
       options.local(id)?.settled(diagnostics);
     },
   };
+}
+
+/** What the attempts before this one used: a budget is the run's, not an attempt's. */
+function usedBefore({ execution: { usage } }: ProviderContext): UsedBefore {
+  return { usage: fromUsage(usage), modelCalls: usage?.modelCalls ?? 0, toolCalls: usage?.toolCalls ?? 0 };
 }

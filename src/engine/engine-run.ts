@@ -1,7 +1,7 @@
 import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import type { TurnOutcome } from "../core/provider.js";
 import { type BoundAbilities, bindAbilities } from "./ability.js";
-import { BudgetLedger } from "./budgets.js";
+import { BudgetLedger, type UsedBefore } from "./budgets.js";
 import type { EngineConfig } from "./config.js";
 import type { StepOverrides } from "./controller.js";
 import type { EngineHost } from "./engine-host.js";
@@ -57,10 +57,11 @@ export class EngineRun {
   /** Everything that the end of the run waits for. */
   readonly #work = new Set<Promise<unknown>>();
 
-  constructor(host: EngineHost, id: RunIdentity) {
+  /** `used` is what the attempts before this one used. */
+  constructor(host: EngineHost, id: RunIdentity, used: UsedBefore) {
     this.host = host;
     this.id = id;
-    this.ledger = new BudgetLedger(id.budgets);
+    this.ledger = new BudgetLedger(id.budgets, used);
     this.spans = new Spans(host.config, id);
   }
 
@@ -141,11 +142,12 @@ export class EngineRun {
     while (this.#owned.size > 0) await Promise.all(this.#owned);
   }
 
-  /** Returns the key of the next approval of such a call: the same in every attempt that does the same. */
-  approvalKey(digest: string): string {
-    const nth = this.#approvals.get(digest) ?? 0;
-    this.#approvals.set(digest, nth + 1);
-    return `approval-${digest}-${nth}`;
+  /** Returns the key of the next approval of such a call in a turn: the same in every attempt that does the same. */
+  approvalKey(turn: number, digest: string): string {
+    const call = `${turn}-${digest}`;
+    const nth = this.#approvals.get(call) ?? 0;
+    this.#approvals.set(call, nth + 1);
+    return `approval-${call}-${nth}`;
   }
 
   keepConversation(executionId: string, messages: readonly ChatMessage[]): void {

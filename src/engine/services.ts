@@ -56,11 +56,21 @@ export interface ExecutionServices {
     name: string,
     args: Record<string, unknown>,
     execute: (args: Record<string, unknown>, ctx: RunContext) => Promise<T>,
+    options?: EffectOptions,
   ): Promise<T>;
   /** Calls a tool under grants, budgets, policy and approvals; never rejects for what the tool or the policy does. */
   dispatch(call: ToolCall): Promise<ToolCallResult>;
   /** Keeps a conversation of a part of the driver, such as a sub-agent, with the session. */
   recordConversation(executionId: string, messages: readonly ChatMessage[]): void;
+}
+
+export interface EffectOptions {
+  /**
+   * Names the effect within its turn, the same in every attempt at the turn: after a
+   * crash its approval is known by it. Default: its name, arguments and place among
+   * the effects of the turn that are alike.
+   */
+  readonly key?: string;
 }
 
 /** What a driver is given. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { decideApproval } from "./approval-requests.js";
+import { type Approvable, decideApproval } from "./approval-requests.js";
 import { canonicalJson } from "./canonical-json.js";
 import { toValue } from "./contract-values.js";
 import { HarnessDenialError, messageOf, RunFailure } from "./errors.js";
@@ -7,14 +7,14 @@ import { type ToolCall, toJson } from "./message.js";
 import { nameOf } from "./model-call.js";
 import { decideCall, type PolicyDecision } from "./policy.js";
 import type { RunContext } from "./run-context.js";
+import type { EffectOptions } from "./services.js";
 import type { ToolCallResult, ToolDef, ToolDenial, ToolEffect } from "./tool.js";
 import { checkArguments } from "./tool-schema.js";
 import type { TurnScope } from "./turn-scope.js";
 
 /** What a call does once it may. */
-interface Target {
+interface Target extends Approvable {
   readonly effect?: ToolEffect;
-  readonly requiresApproval?: ToolDef["requiresApproval"];
   /** Whether the current step's choice of tools holds for it. */
   readonly stepped: boolean;
   run(args: Record<string, unknown>, ctx: RunContext): unknown;
@@ -49,6 +49,7 @@ export async function dispatchEffect<T>(
   name: string,
   args: Record<string, unknown>,
   execute: (args: Record<string, unknown>, ctx: RunContext) => Promise<T>,
+  { key }: EffectOptions = {},
 ): Promise<T> {
   turn.check();
   await turn.emitter.room();
@@ -57,7 +58,11 @@ export async function dispatchEffect<T>(
     name,
     arguments: args,
   };
-  const target: Target = { stepped: false, run: (given, ctx) => execute(given, ctx) };
+  const target: Target = {
+    stepped: false,
+    run: (given, ctx) => execute(given, ctx),
+    ...(key === undefined ? {} : { key }),
+  };
   const outcome = await perform(turn, call, async (given) => ({ args: given as Record<string, unknown>, target }));
   if (outcome.kind === "denied") throw new HarnessDenialError(name, outcome.denial, outcome.reason);
   if (outcome.kind === "failed") throw outcome.error;
@@ -112,7 +117,7 @@ async function attempt(turn: TurnScope, given: ToolCall, within: boolean, find: 
   const call = "problem" in copied ? given : { ...given, arguments: copied.args };
   const decision = await decide(turn, call, within, target);
   if (decision.action === "deny") return denied("policy", decision.reason);
-  const approval = await turn.guard(() => decideApproval(turn, call, decision, target.requiresApproval));
+  const approval = await turn.guard(() => decideApproval(turn, call, decision, target));
   if (approval !== undefined) return denied(approval.denial, approval.reason);
   if ("problem" in found) return denied("policy", found.problem);
   if (!isSame(given.arguments, call.arguments))

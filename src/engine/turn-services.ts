@@ -32,7 +32,7 @@ export function createServices(turn: TurnScope): HarnessExecutionServices {
     streamModel: (provider, messages, options, context) => streamModel(turn, provider, messages, options, context),
     controlModel: (role, messages, options) => callControlModel(turn, role, messages, options),
     dispatch: (call) => dispatch(turn, call),
-    dispatchEffect: (name, args, execute) => dispatchEffect(turn, name, args, execute),
+    dispatchEffect: (name, args, execute, options) => dispatchEffect(turn, name, args, execute, options),
     observeTool: async (result, context) => {
       turn.contextOf(context);
       await observeTool(turn, result);

@@ -101,11 +101,12 @@ class RecordedWorkflow implements Workflow {
       return recorded.result as T;
     }
     const key = `${this.#request.runId}:${turnOf(this.#request)}:${index}`;
-    return await this.services.dispatchEffect(name, args, async (given, ctx) => {
+    const run = async (given: Record<string, unknown>, ctx: RunContext): Promise<T> => {
       const result = await execute(given, ctx, key);
       this.#keep(index, name, result);
       return result;
-    });
+    };
+    return await this.services.dispatchEffect(name, args, run, { key });
   };
 
   /** Stored with the event that says that the step is done. */
