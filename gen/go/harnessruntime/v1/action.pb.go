@@ -455,9 +455,10 @@ type ActionResponse struct {
 	Approved *bool `protobuf:"varint,1,opt,name=approved,proto3,oneof" json:"approved,omitempty"`
 	// One of the action's options. Empty names none.
 	OptionId string `protobuf:"bytes,2,opt,name=option_id,json=optionId,proto3" json:"option_id,omitempty"`
-	// The answer to an input; it must fit the action's `input_schema`. Given to the provider, never to readers.
+	// The answer to an input; it must fit the action's `input_schema`. Objects and lists at most 32 deep,
+	// finite numbers. Given to the provider, never to readers.
 	Value *structpb.Value `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
-	// The caller's own data, given to the provider.
+	// The caller's own data, given to the provider. As deep as `value` at most.
 	Metadata      *structpb.Struct `protobuf:"bytes,4,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

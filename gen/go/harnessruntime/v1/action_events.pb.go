@@ -210,7 +210,8 @@ type ActionAbandoned struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The action.
 	ActionId string `protobuf:"bytes,1,opt,name=action_id,json=actionId,proto3" json:"action_id,omitempty"`
-	// Why, such as `cancelled` or `replaced`. At most 8 KiB.
+	// Why, for people: `the execution was cancelled`, `replaced by a new input` or `the execution ended`.
+	// At most 8 KiB.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

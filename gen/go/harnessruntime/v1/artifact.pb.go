@@ -28,7 +28,7 @@ const (
 // A descriptor is at most 64 KiB. A provider that describes a larger one gets VALIDATION_ERROR.
 type Artifact struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The id, unique within its execution. The provider's, or the runtime's where the provider gives none.
+	// The id, chosen by the provider, unique within its execution. Never empty.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The execution that made it.
 	ExecutionId string `protobuf:"bytes,2,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`

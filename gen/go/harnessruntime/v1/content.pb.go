@@ -26,7 +26,7 @@ const (
 // In JSON the simplest content is `{"text": "hi"}`.
 type Content struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The text. May be empty when there are attachments.
+	// The text. May be empty; a content with no attachments either is an empty text.
 	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
 	// Files that go with the text, in the caller's order. None when empty.
 	Attachments   []*Attachment `protobuf:"bytes,2,rep,name=attachments,proto3" json:"attachments,omitempty"`

@@ -25,7 +25,8 @@ const (
 // What CreateConversation takes.
 type CreateConversationRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The caller's own data. The runtime stores it and does not read it.
+	// The caller's own data. The runtime stores it and does not read it. Objects and lists at most 32 deep,
+	// finite numbers.
 	Metadata *structpb.Struct `protobuf:"bytes,1,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// The caller's labels, at most 64: keys of 1 to 63 characters, values of at most 255.
 	Labels map[string]string `protobuf:"bytes,2,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`

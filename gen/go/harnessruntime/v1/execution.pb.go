@@ -123,13 +123,14 @@ type Execution struct {
 	ProviderVersion string `protobuf:"bytes,4,opt,name=provider_version,json=providerVersion,proto3" json:"provider_version,omitempty"`
 	// Where it stands.
 	State ExecutionState `protobuf:"varint,5,opt,name=state,proto3,enum=harnessruntime.v1.ExecutionState" json:"state,omitempty"`
-	// The first input. The bytes of attachments are left out.
+	// The first input. Lists, WatchExecutions and the snapshot of AttachExecution leave out the bytes of
+	// attachments; other responses have them.
 	Input *Content `protobuf:"bytes,6,opt,name=input,proto3" json:"input,omitempty"`
 	// The capabilities it was started with, sorted, each once, the keys of `minimum_levels` among them.
 	RequiredCapabilities []string `protobuf:"bytes,7,rep,name=required_capabilities,json=requiredCapabilities,proto3" json:"required_capabilities,omitempty"`
 	// The lowest level that each capability may have.
 	MinimumLevels map[string]SupportLevel `protobuf:"bytes,8,rep,name=minimum_levels,json=minimumLevels,proto3" json:"minimum_levels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value,enum=harnessruntime.v1.SupportLevel"`
-	// The provider's configuration for this execution, with its defaults filled in.
+	// The provider's configuration for this execution, as it was sent. Empty when the start gave none.
 	EffectiveConfig *structpb.Struct `protobuf:"bytes,9,opt,name=effective_config,json=effectiveConfig,proto3" json:"effective_config,omitempty"`
 	// The caller's labels.
 	Labels map[string]string `protobuf:"bytes,10,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -167,7 +168,8 @@ type Execution struct {
 	OpenActions []*ActionRequest `protobuf:"bytes,26,rep,name=open_actions,json=openActions,proto3" json:"open_actions,omitempty"`
 	// The text of the last turn. Set only when it SUCCEEDED, and then also when it is empty.
 	FinalOutput *string `protobuf:"bytes,27,opt,name=final_output,json=finalOutput,proto3,oneof" json:"final_output,omitempty"`
-	// True when `final_output` was cut to 64 KiB; the whole text is in the `output_text_delta` events.
+	// True when `final_output` was cut to 64 KiB. What the provider streamed of it is whole in the
+	// `output_text_delta` events; of a text that it only returned, the rest is not kept.
 	FinalOutputTruncated bool `protobuf:"varint,28,opt,name=final_output_truncated,json=finalOutputTruncated,proto3" json:"final_output_truncated,omitempty"`
 	// The structured result. Unset when the provider returned none.
 	StructuredOutput *structpb.Value `protobuf:"bytes,29,opt,name=structured_output,json=structuredOutput,proto3" json:"structured_output,omitempty"`

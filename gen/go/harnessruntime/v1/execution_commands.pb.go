@@ -38,15 +38,16 @@ type StartExecutionRequest struct {
 	RequiredCapabilities []string `protobuf:"bytes,4,rep,name=required_capabilities,json=requiredCapabilities,proto3" json:"required_capabilities,omitempty"`
 	// The lowest level that each of these capabilities may have. The keys are required as well.
 	MinimumLevels map[string]SupportLevel `protobuf:"bytes,5,rep,name=minimum_levels,json=minimumLevels,proto3" json:"minimum_levels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value,enum=harnessruntime.v1.SupportLevel"`
-	// The provider's configuration for this execution; it must fit the manifest's `config_schema`.
+	// The provider's configuration for this execution; it must fit the manifest's `config_schema`. Objects
+	// and lists at most 32 deep, finite numbers.
 	Config *structpb.Struct `protobuf:"bytes,6,opt,name=config,proto3" json:"config,omitempty"`
 	// What it may use. When not empty, needs the capability `policy.grants`.
 	Grants *Grants `protobuf:"bytes,7,opt,name=grants,proto3" json:"grants,omitempty"`
 	// How much it may use. Unset means no limit.
 	Budgets *Budgets `protobuf:"bytes,8,opt,name=budgets,proto3" json:"budgets,omitempty"`
-	// When it fails with DEADLINE_EXCEEDED. Unset means never. Must lie in the future.
+	// When it fails with DEADLINE_EXCEEDED. Unset means never. Must lie in the future, before the year 10000.
 	DeadlineTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=deadline_time,json=deadlineTime,proto3" json:"deadline_time,omitempty"`
-	// The same as a time from now. Must be positive.
+	// The same as a time from now. Must be positive, at most 10 years of 365 days.
 	Timeout *durationpb.Duration `protobuf:"bytes,10,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// Whether to work or to plan. Unset means EXECUTE; PLAN needs the capability `policy.plan`.
 	RunMode RunMode `protobuf:"varint,11,opt,name=run_mode,json=runMode,proto3,enum=harnessruntime.v1.RunMode" json:"run_mode,omitempty"`

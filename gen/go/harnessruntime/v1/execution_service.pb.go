@@ -127,7 +127,8 @@ type ListExecutionsRequest struct {
 	Labels map[string]string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Only executions that this one started. Empty means all.
 	ParentExecutionId string `protobuf:"bytes,5,opt,name=parent_execution_id,json=parentExecutionId,proto3" json:"parent_execution_id,omitempty"`
-	// Only this execution and all that descend from it. Empty means all.
+	// Only executions with this `root_execution_id`: a root and all that descend from it. The id of an
+	// execution that has a parent matches nothing. Empty means all.
 	RootExecutionId string `protobuf:"bytes,6,opt,name=root_execution_id,json=rootExecutionId,proto3" json:"root_execution_id,omitempty"`
 	// The most executions to return. 0 means 50; more than 1000 means 1000. A page may hold fewer, even
 	// when more follow.
@@ -284,7 +285,7 @@ type WaitExecutionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Which execution. Required.
 	ExecutionId string `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
-	// How long to wait. Unset means 30 s; more than 10 minutes means 10 minutes; 0 returns at once.
+	// How long to wait. Unset means 30 s; more than 10 minutes means 10 minutes; 0 returns at once. Not negative.
 	Timeout       *durationpb.Duration `protobuf:"bytes,2,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -393,7 +394,8 @@ type WatchExecutionsRequest struct {
 	Labels map[string]string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Only executions that this one started. Empty means all.
 	ParentExecutionId string `protobuf:"bytes,5,opt,name=parent_execution_id,json=parentExecutionId,proto3" json:"parent_execution_id,omitempty"`
-	// Only this execution and all that descend from it. Empty means all.
+	// Only executions with this `root_execution_id`: a root and all that descend from it. The id of an
+	// execution that has a parent matches nothing. Empty means all.
 	RootExecutionId string `protobuf:"bytes,6,opt,name=root_execution_id,json=rootExecutionId,proto3" json:"root_execution_id,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

@@ -28,7 +28,8 @@ type InputAccepted struct {
 	InputId string `protobuf:"bytes,1,opt,name=input_id,json=inputId,proto3" json:"input_id,omitempty"`
 	// When it takes effect.
 	Mode InputMode `protobuf:"varint,2,opt,name=mode,proto3,enum=harnessruntime.v1.InputMode" json:"mode,omitempty"`
-	// The SHA-256 of the input in lower-case hexadecimal. The input itself is not in the log.
+	// The SHA-256, in lower-case hexadecimal, of the JSON list of the mode's number and the content, with no
+	// white space and the keys of objects sorted. Equal for equivalent inputs. The input itself is not in the log.
 	Digest string `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"`
 	// Who sent it.
 	Principal     *Principal `protobuf:"bytes,4,opt,name=principal,proto3" json:"principal,omitempty"`

@@ -433,7 +433,10 @@ func (x *ModelCompleted) GetUsage() *Usage {
 // Something that only this provider knows. It never stands for a portable event.
 type ProviderEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The type, `vendor.name` with at least one dot. It cannot be or begin with a portable name.
+	// The type, such as `vendor.name`: two or more words of lower-case letters, digits, `_` and `-`, joined by
+	// dots; the first begins with a letter, the others with a letter or a digit. The first words of the
+	// portable types are reserved: `run`, `output`, `tool`, `plan`, `model`, `action`, `input`, `artifact`,
+	// `completion` and `provider`.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// The provider's own data.
 	Data          *structpb.Struct `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`

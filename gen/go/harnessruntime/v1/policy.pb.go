@@ -256,8 +256,10 @@ func (x *Grants) GetModelRoles() []string {
 
 // How much an execution may use. A limit that is not set does not exist; 0 allows none.
 //
-// The runtime counts from the stored events, for every provider. Exceeding a limit ends the
-// execution FAILED with BUDGET_EXHAUSTED.
+// The runtime counts calls and tokens from the stored events, for every provider. Exceeding a limit ends
+// the execution FAILED with BUDGET_EXHAUSTED. A provider that keeps the limits itself, as the runtime's own
+// engine does, may instead deny what goes beyond: there a tool call beyond `max_tool_calls` is denied, and
+// the execution goes on.
 type Budgets struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The most model calls, counted by `model_completed` events.
@@ -267,6 +269,8 @@ type Budgets struct {
 	// The most tokens: the sum of `usage.total_tokens` in `model_completed` events. One call may overshoot.
 	MaxTokens *int32 `protobuf:"varint,3,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
 	// The most revisions a completion policy may ask for in one turn. Needs the capability `policy.completion`.
+	// Kept by the provider, which fails with REVISION_LIMIT when the policy asks for more. Unset means the
+	// provider's own default.
 	MaxRevisions  *int32 `protobuf:"varint,4,opt,name=max_revisions,json=maxRevisions,proto3,oneof" json:"max_revisions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -333,7 +337,8 @@ func (x *Budgets) GetMaxRevisions() int32 {
 // What happens when nobody answers an action.
 type ActionPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How long an action stays open. Unset waits for ever; it must be positive otherwise.
+	// How long an action stays open. Unset waits for ever; otherwise it must be positive, at most 10 years of
+	// 365 days.
 	Timeout *durationpb.Duration `protobuf:"bytes,1,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// What happens then. Unset means DENY.
 	OnTimeout     ActionTimeoutPolicy `protobuf:"varint,2,opt,name=on_timeout,json=onTimeout,proto3,enum=harnessruntime.v1.ActionTimeoutPolicy" json:"on_timeout,omitempty"`
@@ -389,7 +394,8 @@ func (x *ActionPolicy) GetOnTimeout() ActionTimeoutPolicy {
 type OrphanPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Cancel once nobody has been attached or watching its events for this long. Unset goes on regardless;
-	// it must be positive otherwise. After a restart of the runtime the time starts anew.
+	// otherwise it must be positive, at most 10 years of 365 days. After a restart of the runtime the time
+	// starts anew.
 	CancelAfter   *durationpb.Duration `protobuf:"bytes,1,opt,name=cancel_after,json=cancelAfter,proto3" json:"cancel_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -269,7 +269,7 @@ type Provider struct {
 	UnavailableReason string `protobuf:"bytes,3,opt,name=unavailable_reason,json=unavailableReason,proto3" json:"unavailable_reason,omitempty"`
 	// Executions that are not terminal and no longer QUEUED.
 	ActiveExecutions int32 `protobuf:"varint,4,opt,name=active_executions,json=activeExecutions,proto3" json:"active_executions,omitempty"`
-	// The most executions at a time; further ones stay QUEUED. Unset means no limit.
+	// The most executions at a time; further ones stay QUEUED. Always set: 64 where the provider does not say.
 	Capacity *int32 `protobuf:"varint,5,opt,name=capacity,proto3,oneof" json:"capacity,omitempty"`
 	// The last result of the conformance suite. Unset when it never ran.
 	Conformance   *ConformanceResult `protobuf:"bytes,6,opt,name=conformance,proto3" json:"conformance,omitempty"`

@@ -329,7 +329,8 @@ type RunCompleted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The text of the last turn, cut to 64 KiB at a code point. May be empty.
 	FinalOutput string `protobuf:"bytes,1,opt,name=final_output,json=finalOutput,proto3" json:"final_output,omitempty"`
-	// True when `final_output` was cut; the whole text is in the `output_text_delta` events.
+	// True when `final_output` was cut. What the provider streamed of it is whole in the
+	// `output_text_delta` events; of a text that it only returned, the rest is not kept.
 	FinalOutputTruncated bool `protobuf:"varint,2,opt,name=final_output_truncated,json=finalOutputTruncated,proto3" json:"final_output_truncated,omitempty"`
 	// The structured result, at most 64 KiB. Unset when the provider returned none.
 	StructuredOutput *structpb.Value `protobuf:"bytes,3,opt,name=structured_output,json=structuredOutput,proto3" json:"structured_output,omitempty"`

@@ -132,7 +132,8 @@ export type ActionAbandoned = Message<"harnessruntime.v1.ActionAbandoned"> & {
   actionId: string;
 
   /**
-   * Why, such as `cancelled` or `replaced`. At most 8 KiB.
+   * Why, for people: `the execution was cancelled`, `replaced by a new input` or `the execution ended`.
+   * At most 8 KiB.
    *
    * @generated from field: string reason = 2;
    */

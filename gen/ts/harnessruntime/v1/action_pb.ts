@@ -204,14 +204,15 @@ export type ActionResponse = Message<"harnessruntime.v1.ActionResponse"> & {
   optionId: string;
 
   /**
-   * The answer to an input; it must fit the action's `input_schema`. Given to the provider, never to readers.
+   * The answer to an input; it must fit the action's `input_schema`. Objects and lists at most 32 deep,
+   * finite numbers. Given to the provider, never to readers.
    *
    * @generated from field: google.protobuf.Value value = 3;
    */
   value?: Value | undefined;
 
   /**
-   * The caller's own data, given to the provider.
+   * The caller's own data, given to the provider. As deep as `value` at most.
    *
    * @generated from field: google.protobuf.Struct metadata = 4;
    */

@@ -23,7 +23,7 @@ export const file_harnessruntime_v1_artifact: GenFile = /*@__PURE__*/
  */
 export type Artifact = Message<"harnessruntime.v1.Artifact"> & {
   /**
-   * The id, unique within its execution. The provider's, or the runtime's where the provider gives none.
+   * The id, chosen by the provider, unique within its execution. Never empty.
    *
    * @generated from field: string id = 1;
    */

@@ -22,7 +22,7 @@ export const file_harnessruntime_v1_content: GenFile = /*@__PURE__*/
  */
 export type Content = Message<"harnessruntime.v1.Content"> & {
   /**
-   * The text. May be empty when there are attachments.
+   * The text. May be empty; a content with no attachments either is an empty text.
    *
    * @generated from field: string text = 1;
    */

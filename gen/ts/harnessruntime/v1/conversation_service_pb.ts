@@ -23,7 +23,8 @@ export const file_harnessruntime_v1_conversation_service: GenFile = /*@__PURE__*
  */
 export type CreateConversationRequest = Message<"harnessruntime.v1.CreateConversationRequest"> & {
   /**
-   * The caller's own data. The runtime stores it and does not read it.
+   * The caller's own data. The runtime stores it and does not read it. Objects and lists at most 32 deep,
+   * finite numbers.
    *
    * @generated from field: google.protobuf.Struct metadata = 1;
    */
@@ -188,7 +189,7 @@ export const ConversationService: GenService<{
    * Creates a conversation.
    *
    * Starting an execution with no `conversation_id` creates one as well. Fails with VALIDATION_ERROR,
-   * or IDEMPOTENCY_CONFLICT when the key was used for a different request.
+   * SERVER_DRAINING, or IDEMPOTENCY_CONFLICT when the key was used for a different request.
    *
    * @generated from rpc harnessruntime.v1.ConversationService.CreateConversation
    */
@@ -208,7 +209,7 @@ export const ConversationService: GenService<{
     output: typeof GetConversationResponseSchema;
   },
   /**
-   * Lists the caller's conversations, newest first. Fails with VALIDATION_ERROR.
+   * Lists the conversations of the caller's tenant, newest first. Fails with VALIDATION_ERROR.
    *
    * @generated from rpc harnessruntime.v1.ConversationService.ListConversations
    */

@@ -68,7 +68,8 @@ export type StartExecutionRequest = Message<"harnessruntime.v1.StartExecutionReq
   minimumLevels: { [key: string]: SupportLevel };
 
   /**
-   * The provider's configuration for this execution; it must fit the manifest's `config_schema`.
+   * The provider's configuration for this execution; it must fit the manifest's `config_schema`. Objects
+   * and lists at most 32 deep, finite numbers.
    *
    * @generated from field: google.protobuf.Struct config = 6;
    */
@@ -89,14 +90,14 @@ export type StartExecutionRequest = Message<"harnessruntime.v1.StartExecutionReq
   budgets?: Budgets | undefined;
 
   /**
-   * When it fails with DEADLINE_EXCEEDED. Unset means never. Must lie in the future.
+   * When it fails with DEADLINE_EXCEEDED. Unset means never. Must lie in the future, before the year 10000.
    *
    * @generated from field: google.protobuf.Timestamp deadline_time = 9;
    */
   deadlineTime?: Timestamp | undefined;
 
   /**
-   * The same as a time from now. Must be positive.
+   * The same as a time from now. Must be positive, at most 10 years of 365 days.
    *
    * @generated from field: google.protobuf.Duration timeout = 10;
    */

@@ -72,7 +72,8 @@ export type Execution = Message<"harnessruntime.v1.Execution"> & {
   state: ExecutionState;
 
   /**
-   * The first input. The bytes of attachments are left out.
+   * The first input. Lists, WatchExecutions and the snapshot of AttachExecution leave out the bytes of
+   * attachments; other responses have them.
    *
    * @generated from field: harnessruntime.v1.Content input = 6;
    */
@@ -93,7 +94,7 @@ export type Execution = Message<"harnessruntime.v1.Execution"> & {
   minimumLevels: { [key: string]: SupportLevel };
 
   /**
-   * The provider's configuration for this execution, with its defaults filled in.
+   * The provider's configuration for this execution, as it was sent. Empty when the start gave none.
    *
    * @generated from field: google.protobuf.Struct effective_config = 9;
    */
@@ -226,7 +227,8 @@ export type Execution = Message<"harnessruntime.v1.Execution"> & {
   finalOutput?: string | undefined;
 
   /**
-   * True when `final_output` was cut to 64 KiB; the whole text is in the `output_text_delta` events.
+   * True when `final_output` was cut to 64 KiB. What the provider streamed of it is whole in the
+   * `output_text_delta` events; of a text that it only returned, the rest is not kept.
    *
    * @generated from field: bool final_output_truncated = 28;
    */

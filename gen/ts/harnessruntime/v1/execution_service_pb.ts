@@ -109,7 +109,8 @@ export type ListExecutionsRequest = Message<"harnessruntime.v1.ListExecutionsReq
   parentExecutionId: string;
 
   /**
-   * Only this execution and all that descend from it. Empty means all.
+   * Only executions with this `root_execution_id`: a root and all that descend from it. The id of an
+   * execution that has a parent matches nothing. Empty means all.
    *
    * @generated from field: string root_execution_id = 6;
    */
@@ -180,7 +181,7 @@ export type WaitExecutionRequest = Message<"harnessruntime.v1.WaitExecutionReque
   executionId: string;
 
   /**
-   * How long to wait. Unset means 30 s; more than 10 minutes means 10 minutes; 0 returns at once.
+   * How long to wait. Unset means 30 s; more than 10 minutes means 10 minutes; 0 returns at once. Not negative.
    *
    * @generated from field: google.protobuf.Duration timeout = 2;
    */
@@ -257,7 +258,8 @@ export type WatchExecutionsRequest = Message<"harnessruntime.v1.WatchExecutionsR
   parentExecutionId: string;
 
   /**
-   * Only this execution and all that descend from it. Empty means all.
+   * Only executions with this `root_execution_id`: a root and all that descend from it. The id of an
+   * execution that has a parent matches nothing. Empty means all.
    *
    * @generated from field: string root_execution_id = 6;
    */
@@ -430,8 +432,8 @@ export const ExecutionService: GenService<{
    *
    * Everything is checked before anything is created. Fails with VALIDATION_ERROR, NOT_FOUND (the
    * conversation or the parent), PROVIDER_NOT_FOUND, PROVIDER_UNAVAILABLE, CAPABILITY_UNSUPPORTED
-   * (naming all that fail), IDEMPOTENCY_CONFLICT, CONVERSATION_CONFLICT, QUOTA_EXCEEDED,
-   * REQUEST_TOO_LARGE or SERVER_DRAINING.
+   * (naming all that fail), INVALID_STATE (the parent is CANCELLING or terminal), IDEMPOTENCY_CONFLICT,
+   * CONVERSATION_CONFLICT, QUOTA_EXCEEDED, REQUEST_TOO_LARGE or SERVER_DRAINING.
    *
    * @generated from rpc harnessruntime.v1.ExecutionService.StartExecution
    */
@@ -463,7 +465,7 @@ export const ExecutionService: GenService<{
   /**
    * Waits until an execution is terminal, or until the timeout, and returns it as it then stands.
    *
-   * Fails with NOT_FOUND, or VALIDATION_ERROR for a negative timeout.
+   * Fails with NOT_FOUND, VALIDATION_ERROR for a negative timeout, or SERVER_DRAINING.
    *
    * @generated from rpc harnessruntime.v1.ExecutionService.WaitExecution
    */
@@ -491,7 +493,7 @@ export const ExecutionService: GenService<{
    *
    * In QUEUED and STARTING the input waits. Fails with NOT_FOUND, INPUT_MODE_UNSUPPORTED,
    * INPUT_QUEUE_FULL (32 wait already), INVALID_STATE (terminal or CANCELLING), IDEMPOTENCY_CONFLICT,
-   * REQUEST_TOO_LARGE or VALIDATION_ERROR.
+   * REQUEST_TOO_LARGE, VALIDATION_ERROR or SERVER_DRAINING.
    *
    * @generated from rpc harnessruntime.v1.ExecutionService.SendInput
    */

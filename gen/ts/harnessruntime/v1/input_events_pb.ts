@@ -37,7 +37,8 @@ export type InputAccepted = Message<"harnessruntime.v1.InputAccepted"> & {
   mode: InputMode;
 
   /**
-   * The SHA-256 of the input in lower-case hexadecimal. The input itself is not in the log.
+   * The SHA-256, in lower-case hexadecimal, of the JSON list of the mode's number and the content, with no
+   * white space and the keys of objects sorted. Equal for equivalent inputs. The input itself is not in the log.
    *
    * @generated from field: string digest = 3;
    */

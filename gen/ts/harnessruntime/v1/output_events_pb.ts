@@ -207,7 +207,10 @@ export const ModelCompletedSchema: GenMessage<ModelCompleted> = /*@__PURE__*/
  */
 export type ProviderEvent = Message<"harnessruntime.v1.ProviderEvent"> & {
   /**
-   * The type, `vendor.name` with at least one dot. It cannot be or begin with a portable name.
+   * The type, such as `vendor.name`: two or more words of lower-case letters, digits, `_` and `-`, joined by
+   * dots; the first begins with a letter, the others with a letter or a digit. The first words of the
+   * portable types are reserved: `run`, `output`, `tool`, `plan`, `model`, `action`, `input`, `artifact`,
+   * `completion` and `provider`.
    *
    * @generated from field: string type = 1;
    */

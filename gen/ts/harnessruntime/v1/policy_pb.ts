@@ -55,8 +55,10 @@ export const GrantsSchema: GenMessage<Grants> = /*@__PURE__*/
 /**
  * How much an execution may use. A limit that is not set does not exist; 0 allows none.
  *
- * The runtime counts from the stored events, for every provider. Exceeding a limit ends the
- * execution FAILED with BUDGET_EXHAUSTED.
+ * The runtime counts calls and tokens from the stored events, for every provider. Exceeding a limit ends
+ * the execution FAILED with BUDGET_EXHAUSTED. A provider that keeps the limits itself, as the runtime's own
+ * engine does, may instead deny what goes beyond: there a tool call beyond `max_tool_calls` is denied, and
+ * the execution goes on.
  *
  * @generated from message harnessruntime.v1.Budgets
  */
@@ -84,6 +86,8 @@ export type Budgets = Message<"harnessruntime.v1.Budgets"> & {
 
   /**
    * The most revisions a completion policy may ask for in one turn. Needs the capability `policy.completion`.
+   * Kept by the provider, which fails with REVISION_LIMIT when the policy asks for more. Unset means the
+   * provider's own default.
    *
    * @generated from field: optional int32 max_revisions = 4;
    */
@@ -104,7 +108,8 @@ export const BudgetsSchema: GenMessage<Budgets> = /*@__PURE__*/
  */
 export type ActionPolicy = Message<"harnessruntime.v1.ActionPolicy"> & {
   /**
-   * How long an action stays open. Unset waits for ever; it must be positive otherwise.
+   * How long an action stays open. Unset waits for ever; otherwise it must be positive, at most 10 years of
+   * 365 days.
    *
    * @generated from field: google.protobuf.Duration timeout = 1;
    */
@@ -133,7 +138,8 @@ export const ActionPolicySchema: GenMessage<ActionPolicy> = /*@__PURE__*/
 export type OrphanPolicy = Message<"harnessruntime.v1.OrphanPolicy"> & {
   /**
    * Cancel once nobody has been attached or watching its events for this long. Unset goes on regardless;
-   * it must be positive otherwise. After a restart of the runtime the time starts anew.
+   * otherwise it must be positive, at most 10 years of 365 days. After a restart of the runtime the time
+   * starts anew.
    *
    * @generated from field: google.protobuf.Duration cancel_after = 1;
    */

@@ -125,7 +125,7 @@ export type Provider = Message<"harnessruntime.v1.Provider"> & {
   activeExecutions: number;
 
   /**
-   * The most executions at a time; further ones stay QUEUED. Unset means no limit.
+   * The most executions at a time; further ones stay QUEUED. Always set: 64 where the provider does not say.
    *
    * @generated from field: optional int32 capacity = 5;
    */

@@ -199,7 +199,8 @@ export type RunCompleted = Message<"harnessruntime.v1.RunCompleted"> & {
   finalOutput: string;
 
   /**
-   * True when `final_output` was cut; the whole text is in the `output_text_delta` events.
+   * True when `final_output` was cut. What the provider streamed of it is whole in the
+   * `output_text_delta` events; of a text that it only returned, the rest is not kept.
    *
    * @generated from field: bool final_output_truncated = 2;
    */

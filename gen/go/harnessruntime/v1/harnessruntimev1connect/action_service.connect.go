@@ -72,9 +72,9 @@ var (
 type ActionServiceClient interface {
 	// Answers an action. Exactly one answer is ever accepted.
 	//
-	// Returns once the answer is stored; the provider gets it at most once. Fails with ACTION_NOT_FOUND,
-	// ACTION_ALREADY_RESOLVED (with who answered what, and when), ACTION_CLOSED, and VALIDATION_ERROR for
-	// an answer that does not fit the action, which then stays open.
+	// Returns once the answer is stored; the provider gets it at most once. Fails with NOT_FOUND (the
+	// execution), ACTION_NOT_FOUND, ACTION_ALREADY_RESOLVED (with who answered what, and when),
+	// ACTION_CLOSED, and VALIDATION_ERROR for an answer that does not fit the action, which then stays open.
 	RespondAction(context.Context, *v1.RespondActionRequest) (*v1.RespondActionResponse, error)
 	// Returns an action. Fails with NOT_FOUND or ACTION_NOT_FOUND.
 	GetAction(context.Context, *v1.GetActionRequest) (*v1.GetActionResponse, error)
@@ -120,9 +120,9 @@ func (s ActionServiceWatchActionsClientStream) Close() error {
 type ActionServiceHandler interface {
 	// Answers an action. Exactly one answer is ever accepted.
 	//
-	// Returns once the answer is stored; the provider gets it at most once. Fails with ACTION_NOT_FOUND,
-	// ACTION_ALREADY_RESOLVED (with who answered what, and when), ACTION_CLOSED, and VALIDATION_ERROR for
-	// an answer that does not fit the action, which then stays open.
+	// Returns once the answer is stored; the provider gets it at most once. Fails with NOT_FOUND (the
+	// execution), ACTION_NOT_FOUND, ACTION_ALREADY_RESOLVED (with who answered what, and when),
+	// ACTION_CLOSED, and VALIDATION_ERROR for an answer that does not fit the action, which then stays open.
 	RespondAction(context.Context, *v1.RespondActionRequest) (*v1.RespondActionResponse, error)
 	// Returns an action. Fails with NOT_FOUND or ACTION_NOT_FOUND.
 	GetAction(context.Context, *v1.GetActionRequest) (*v1.GetActionResponse, error)

@@ -66,11 +66,11 @@ type ConversationServiceClient interface {
 	// Creates a conversation.
 	//
 	// Starting an execution with no `conversation_id` creates one as well. Fails with VALIDATION_ERROR,
-	// or IDEMPOTENCY_CONFLICT when the key was used for a different request.
+	// SERVER_DRAINING, or IDEMPOTENCY_CONFLICT when the key was used for a different request.
 	CreateConversation(context.Context, *v1.CreateConversationRequest) (*v1.CreateConversationResponse, error)
 	// Returns a conversation. Fails with NOT_FOUND.
 	GetConversation(context.Context, *v1.GetConversationRequest) (*v1.GetConversationResponse, error)
-	// Lists the caller's conversations, newest first. Fails with VALIDATION_ERROR.
+	// Lists the conversations of the caller's tenant, newest first. Fails with VALIDATION_ERROR.
 	ListConversations(context.Context, *v1.ListConversationsRequest) (*v1.ListConversationsResponse, error)
 }
 
@@ -86,11 +86,11 @@ type ConversationServiceHandler interface {
 	// Creates a conversation.
 	//
 	// Starting an execution with no `conversation_id` creates one as well. Fails with VALIDATION_ERROR,
-	// or IDEMPOTENCY_CONFLICT when the key was used for a different request.
+	// SERVER_DRAINING, or IDEMPOTENCY_CONFLICT when the key was used for a different request.
 	CreateConversation(context.Context, *v1.CreateConversationRequest) (*v1.CreateConversationResponse, error)
 	// Returns a conversation. Fails with NOT_FOUND.
 	GetConversation(context.Context, *v1.GetConversationRequest) (*v1.GetConversationResponse, error)
-	// Lists the caller's conversations, newest first. Fails with VALIDATION_ERROR.
+	// Lists the conversations of the caller's tenant, newest first. Fails with VALIDATION_ERROR.
 	ListConversations(context.Context, *v1.ListConversationsRequest) (*v1.ListConversationsResponse, error)
 }
 

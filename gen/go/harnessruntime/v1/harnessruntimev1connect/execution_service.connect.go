@@ -171,8 +171,8 @@ type ExecutionServiceClient interface {
 	//
 	// Everything is checked before anything is created. Fails with VALIDATION_ERROR, NOT_FOUND (the
 	// conversation or the parent), PROVIDER_NOT_FOUND, PROVIDER_UNAVAILABLE, CAPABILITY_UNSUPPORTED
-	// (naming all that fail), IDEMPOTENCY_CONFLICT, CONVERSATION_CONFLICT, QUOTA_EXCEEDED,
-	// REQUEST_TOO_LARGE or SERVER_DRAINING.
+	// (naming all that fail), INVALID_STATE (the parent is CANCELLING or terminal), IDEMPOTENCY_CONFLICT,
+	// CONVERSATION_CONFLICT, QUOTA_EXCEEDED, REQUEST_TOO_LARGE or SERVER_DRAINING.
 	StartExecution(context.Context, *v1.StartExecutionRequest) (*v1.StartExecutionResponse, error)
 	// Returns an execution as it stands. Fails with NOT_FOUND.
 	GetExecution(context.Context, *v1.GetExecutionRequest) (*v1.GetExecutionResponse, error)
@@ -180,7 +180,7 @@ type ExecutionServiceClient interface {
 	ListExecutions(context.Context, *v1.ListExecutionsRequest) (*v1.ListExecutionsResponse, error)
 	// Waits until an execution is terminal, or until the timeout, and returns it as it then stands.
 	//
-	// Fails with NOT_FOUND, or VALIDATION_ERROR for a negative timeout.
+	// Fails with NOT_FOUND, VALIDATION_ERROR for a negative timeout, or SERVER_DRAINING.
 	WaitExecution(context.Context, *v1.WaitExecutionRequest) (*v1.WaitExecutionResponse, error)
 	// Asks to stop an execution.
 	//
@@ -192,7 +192,7 @@ type ExecutionServiceClient interface {
 	//
 	// In QUEUED and STARTING the input waits. Fails with NOT_FOUND, INPUT_MODE_UNSUPPORTED,
 	// INPUT_QUEUE_FULL (32 wait already), INVALID_STATE (terminal or CANCELLING), IDEMPOTENCY_CONFLICT,
-	// REQUEST_TOO_LARGE or VALIDATION_ERROR.
+	// REQUEST_TOO_LARGE, VALIDATION_ERROR or SERVER_DRAINING.
 	SendInput(context.Context, *v1.SendInputRequest) (*v1.SendInputResponse, error)
 	// Takes back an input that was not consumed yet.
 	//
@@ -318,8 +318,8 @@ type ExecutionServiceHandler interface {
 	//
 	// Everything is checked before anything is created. Fails with VALIDATION_ERROR, NOT_FOUND (the
 	// conversation or the parent), PROVIDER_NOT_FOUND, PROVIDER_UNAVAILABLE, CAPABILITY_UNSUPPORTED
-	// (naming all that fail), IDEMPOTENCY_CONFLICT, CONVERSATION_CONFLICT, QUOTA_EXCEEDED,
-	// REQUEST_TOO_LARGE or SERVER_DRAINING.
+	// (naming all that fail), INVALID_STATE (the parent is CANCELLING or terminal), IDEMPOTENCY_CONFLICT,
+	// CONVERSATION_CONFLICT, QUOTA_EXCEEDED, REQUEST_TOO_LARGE or SERVER_DRAINING.
 	StartExecution(context.Context, *v1.StartExecutionRequest) (*v1.StartExecutionResponse, error)
 	// Returns an execution as it stands. Fails with NOT_FOUND.
 	GetExecution(context.Context, *v1.GetExecutionRequest) (*v1.GetExecutionResponse, error)
@@ -327,7 +327,7 @@ type ExecutionServiceHandler interface {
 	ListExecutions(context.Context, *v1.ListExecutionsRequest) (*v1.ListExecutionsResponse, error)
 	// Waits until an execution is terminal, or until the timeout, and returns it as it then stands.
 	//
-	// Fails with NOT_FOUND, or VALIDATION_ERROR for a negative timeout.
+	// Fails with NOT_FOUND, VALIDATION_ERROR for a negative timeout, or SERVER_DRAINING.
 	WaitExecution(context.Context, *v1.WaitExecutionRequest) (*v1.WaitExecutionResponse, error)
 	// Asks to stop an execution.
 	//
@@ -339,7 +339,7 @@ type ExecutionServiceHandler interface {
 	//
 	// In QUEUED and STARTING the input waits. Fails with NOT_FOUND, INPUT_MODE_UNSUPPORTED,
 	// INPUT_QUEUE_FULL (32 wait already), INVALID_STATE (terminal or CANCELLING), IDEMPOTENCY_CONFLICT,
-	// REQUEST_TOO_LARGE or VALIDATION_ERROR.
+	// REQUEST_TOO_LARGE, VALIDATION_ERROR or SERVER_DRAINING.
 	SendInput(context.Context, *v1.SendInputRequest) (*v1.SendInputResponse, error)
 	// Takes back an input that was not consumed yet.
 	//

@@ -64,9 +64,9 @@ class ActionServiceServicer:
     def RespondAction(self, request, context):
         """Answers an action. Exactly one answer is ever accepted.
 
-        Returns once the answer is stored; the provider gets it at most once. Fails with ACTION_NOT_FOUND,
-        ACTION_ALREADY_RESOLVED (with who answered what, and when), ACTION_CLOSED, and VALIDATION_ERROR for
-        an answer that does not fit the action, which then stays open.
+        Returns once the answer is stored; the provider gets it at most once. Fails with NOT_FOUND (the
+        execution), ACTION_NOT_FOUND, ACTION_ALREADY_RESOLVED (with who answered what, and when),
+        ACTION_CLOSED, and VALIDATION_ERROR for an answer that does not fit the action, which then stays open.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

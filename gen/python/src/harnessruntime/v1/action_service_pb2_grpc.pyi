@@ -36,9 +36,9 @@ class ActionServiceStub:
     RespondAction: _grpc.UnaryUnaryMultiCallable[_action_service_pb2.RespondActionRequest, _action_service_pb2.RespondActionResponse]
     """Answers an action. Exactly one answer is ever accepted.
 
-    Returns once the answer is stored; the provider gets it at most once. Fails with ACTION_NOT_FOUND,
-    ACTION_ALREADY_RESOLVED (with who answered what, and when), ACTION_CLOSED, and VALIDATION_ERROR for
-    an answer that does not fit the action, which then stays open.
+    Returns once the answer is stored; the provider gets it at most once. Fails with NOT_FOUND (the
+    execution), ACTION_NOT_FOUND, ACTION_ALREADY_RESOLVED (with who answered what, and when),
+    ACTION_CLOSED, and VALIDATION_ERROR for an answer that does not fit the action, which then stays open.
     """
     GetAction: _grpc.UnaryUnaryMultiCallable[_action_service_pb2.GetActionRequest, _action_service_pb2.GetActionResponse]
     """Returns an action. Fails with NOT_FOUND or ACTION_NOT_FOUND."""
@@ -61,9 +61,9 @@ class ActionServiceAsyncStub(ActionServiceStub):
     RespondAction: _aio.UnaryUnaryMultiCallable[_action_service_pb2.RespondActionRequest, _action_service_pb2.RespondActionResponse]  # type: ignore[assignment]
     """Answers an action. Exactly one answer is ever accepted.
 
-    Returns once the answer is stored; the provider gets it at most once. Fails with ACTION_NOT_FOUND,
-    ACTION_ALREADY_RESOLVED (with who answered what, and when), ACTION_CLOSED, and VALIDATION_ERROR for
-    an answer that does not fit the action, which then stays open.
+    Returns once the answer is stored; the provider gets it at most once. Fails with NOT_FOUND (the
+    execution), ACTION_NOT_FOUND, ACTION_ALREADY_RESOLVED (with who answered what, and when),
+    ACTION_CLOSED, and VALIDATION_ERROR for an answer that does not fit the action, which then stays open.
     """
     GetAction: _aio.UnaryUnaryMultiCallable[_action_service_pb2.GetActionRequest, _action_service_pb2.GetActionResponse]  # type: ignore[assignment]
     """Returns an action. Fails with NOT_FOUND or ACTION_NOT_FOUND."""
@@ -89,9 +89,9 @@ class ActionServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_action_service_pb2.RespondActionResponse, _abc.Awaitable[_action_service_pb2.RespondActionResponse]]:
         """Answers an action. Exactly one answer is ever accepted.
 
-        Returns once the answer is stored; the provider gets it at most once. Fails with ACTION_NOT_FOUND,
-        ACTION_ALREADY_RESOLVED (with who answered what, and when), ACTION_CLOSED, and VALIDATION_ERROR for
-        an answer that does not fit the action, which then stays open.
+        Returns once the answer is stored; the provider gets it at most once. Fails with NOT_FOUND (the
+        execution), ACTION_NOT_FOUND, ACTION_ALREADY_RESOLVED (with who answered what, and when),
+        ACTION_CLOSED, and VALIDATION_ERROR for an answer that does not fit the action, which then stays open.
         """
 
     @_abc_1.abstractmethod

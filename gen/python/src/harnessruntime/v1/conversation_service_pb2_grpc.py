@@ -60,7 +60,7 @@ class ConversationServiceServicer:
         """Creates a conversation.
 
         Starting an execution with no `conversation_id` creates one as well. Fails with VALIDATION_ERROR,
-        or IDEMPOTENCY_CONFLICT when the key was used for a different request.
+        SERVER_DRAINING, or IDEMPOTENCY_CONFLICT when the key was used for a different request.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -74,7 +74,7 @@ class ConversationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListConversations(self, request, context):
-        """Lists the caller's conversations, newest first. Fails with VALIDATION_ERROR.
+        """Lists the conversations of the caller's tenant, newest first. Fails with VALIDATION_ERROR.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -37,12 +37,12 @@ class ConversationServiceStub:
     """Creates a conversation.
 
     Starting an execution with no `conversation_id` creates one as well. Fails with VALIDATION_ERROR,
-    or IDEMPOTENCY_CONFLICT when the key was used for a different request.
+    SERVER_DRAINING, or IDEMPOTENCY_CONFLICT when the key was used for a different request.
     """
     GetConversation: _grpc.UnaryUnaryMultiCallable[_conversation_service_pb2.GetConversationRequest, _conversation_service_pb2.GetConversationResponse]
     """Returns a conversation. Fails with NOT_FOUND."""
     ListConversations: _grpc.UnaryUnaryMultiCallable[_conversation_service_pb2.ListConversationsRequest, _conversation_service_pb2.ListConversationsResponse]
-    """Lists the caller's conversations, newest first. Fails with VALIDATION_ERROR."""
+    """Lists the conversations of the caller's tenant, newest first. Fails with VALIDATION_ERROR."""
 
 @_typing.type_check_only
 class ConversationServiceAsyncStub(ConversationServiceStub):
@@ -53,12 +53,12 @@ class ConversationServiceAsyncStub(ConversationServiceStub):
     """Creates a conversation.
 
     Starting an execution with no `conversation_id` creates one as well. Fails with VALIDATION_ERROR,
-    or IDEMPOTENCY_CONFLICT when the key was used for a different request.
+    SERVER_DRAINING, or IDEMPOTENCY_CONFLICT when the key was used for a different request.
     """
     GetConversation: _aio.UnaryUnaryMultiCallable[_conversation_service_pb2.GetConversationRequest, _conversation_service_pb2.GetConversationResponse]  # type: ignore[assignment]
     """Returns a conversation. Fails with NOT_FOUND."""
     ListConversations: _aio.UnaryUnaryMultiCallable[_conversation_service_pb2.ListConversationsRequest, _conversation_service_pb2.ListConversationsResponse]  # type: ignore[assignment]
-    """Lists the caller's conversations, newest first. Fails with VALIDATION_ERROR."""
+    """Lists the conversations of the caller's tenant, newest first. Fails with VALIDATION_ERROR."""
 
 class ConversationServiceServicer(metaclass=_abc_1.ABCMeta):
     """Creates and reads conversations."""
@@ -72,7 +72,7 @@ class ConversationServiceServicer(metaclass=_abc_1.ABCMeta):
         """Creates a conversation.
 
         Starting an execution with no `conversation_id` creates one as well. Fails with VALIDATION_ERROR,
-        or IDEMPOTENCY_CONFLICT when the key was used for a different request.
+        SERVER_DRAINING, or IDEMPOTENCY_CONFLICT when the key was used for a different request.
         """
 
     @_abc_1.abstractmethod
@@ -89,6 +89,6 @@ class ConversationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _conversation_service_pb2.ListConversationsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_conversation_service_pb2.ListConversationsResponse, _abc.Awaitable[_conversation_service_pb2.ListConversationsResponse]]:
-        """Lists the caller's conversations, newest first. Fails with VALIDATION_ERROR."""
+        """Lists the conversations of the caller's tenant, newest first. Fails with VALIDATION_ERROR."""
 
 def add_ConversationServiceServicer_to_server(servicer: ConversationServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

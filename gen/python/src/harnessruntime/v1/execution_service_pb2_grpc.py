@@ -114,8 +114,8 @@ class ExecutionServiceServicer:
 
         Everything is checked before anything is created. Fails with VALIDATION_ERROR, NOT_FOUND (the
         conversation or the parent), PROVIDER_NOT_FOUND, PROVIDER_UNAVAILABLE, CAPABILITY_UNSUPPORTED
-        (naming all that fail), IDEMPOTENCY_CONFLICT, CONVERSATION_CONFLICT, QUOTA_EXCEEDED,
-        REQUEST_TOO_LARGE or SERVER_DRAINING.
+        (naming all that fail), INVALID_STATE (the parent is CANCELLING or terminal), IDEMPOTENCY_CONFLICT,
+        CONVERSATION_CONFLICT, QUOTA_EXCEEDED, REQUEST_TOO_LARGE or SERVER_DRAINING.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -138,7 +138,7 @@ class ExecutionServiceServicer:
     def WaitExecution(self, request, context):
         """Waits until an execution is terminal, or until the timeout, and returns it as it then stands.
 
-        Fails with NOT_FOUND, or VALIDATION_ERROR for a negative timeout.
+        Fails with NOT_FOUND, VALIDATION_ERROR for a negative timeout, or SERVER_DRAINING.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -160,7 +160,7 @@ class ExecutionServiceServicer:
 
         In QUEUED and STARTING the input waits. Fails with NOT_FOUND, INPUT_MODE_UNSUPPORTED,
         INPUT_QUEUE_FULL (32 wait already), INVALID_STATE (terminal or CANCELLING), IDEMPOTENCY_CONFLICT,
-        REQUEST_TOO_LARGE or VALIDATION_ERROR.
+        REQUEST_TOO_LARGE, VALIDATION_ERROR or SERVER_DRAINING.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

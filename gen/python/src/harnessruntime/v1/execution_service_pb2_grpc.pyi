@@ -41,8 +41,8 @@ class ExecutionServiceStub:
 
     Everything is checked before anything is created. Fails with VALIDATION_ERROR, NOT_FOUND (the
     conversation or the parent), PROVIDER_NOT_FOUND, PROVIDER_UNAVAILABLE, CAPABILITY_UNSUPPORTED
-    (naming all that fail), IDEMPOTENCY_CONFLICT, CONVERSATION_CONFLICT, QUOTA_EXCEEDED,
-    REQUEST_TOO_LARGE or SERVER_DRAINING.
+    (naming all that fail), INVALID_STATE (the parent is CANCELLING or terminal), IDEMPOTENCY_CONFLICT,
+    CONVERSATION_CONFLICT, QUOTA_EXCEEDED, REQUEST_TOO_LARGE or SERVER_DRAINING.
     """
     GetExecution: _grpc.UnaryUnaryMultiCallable[_execution_service_pb2.GetExecutionRequest, _execution_service_pb2.GetExecutionResponse]
     """Returns an execution as it stands. Fails with NOT_FOUND."""
@@ -51,7 +51,7 @@ class ExecutionServiceStub:
     WaitExecution: _grpc.UnaryUnaryMultiCallable[_execution_service_pb2.WaitExecutionRequest, _execution_service_pb2.WaitExecutionResponse]
     """Waits until an execution is terminal, or until the timeout, and returns it as it then stands.
 
-    Fails with NOT_FOUND, or VALIDATION_ERROR for a negative timeout.
+    Fails with NOT_FOUND, VALIDATION_ERROR for a negative timeout, or SERVER_DRAINING.
     """
     CancelExecution: _grpc.UnaryUnaryMultiCallable[_execution_commands_pb2.CancelExecutionRequest, _execution_commands_pb2.CancelExecutionResponse]
     """Asks to stop an execution.
@@ -65,7 +65,7 @@ class ExecutionServiceStub:
 
     In QUEUED and STARTING the input waits. Fails with NOT_FOUND, INPUT_MODE_UNSUPPORTED,
     INPUT_QUEUE_FULL (32 wait already), INVALID_STATE (terminal or CANCELLING), IDEMPOTENCY_CONFLICT,
-    REQUEST_TOO_LARGE or VALIDATION_ERROR.
+    REQUEST_TOO_LARGE, VALIDATION_ERROR or SERVER_DRAINING.
     """
     WithdrawInput: _grpc.UnaryUnaryMultiCallable[_execution_commands_pb2.WithdrawInputRequest, _execution_commands_pb2.WithdrawInputResponse]
     """Takes back an input that was not consumed yet.
@@ -114,8 +114,8 @@ class ExecutionServiceAsyncStub(ExecutionServiceStub):
 
     Everything is checked before anything is created. Fails with VALIDATION_ERROR, NOT_FOUND (the
     conversation or the parent), PROVIDER_NOT_FOUND, PROVIDER_UNAVAILABLE, CAPABILITY_UNSUPPORTED
-    (naming all that fail), IDEMPOTENCY_CONFLICT, CONVERSATION_CONFLICT, QUOTA_EXCEEDED,
-    REQUEST_TOO_LARGE or SERVER_DRAINING.
+    (naming all that fail), INVALID_STATE (the parent is CANCELLING or terminal), IDEMPOTENCY_CONFLICT,
+    CONVERSATION_CONFLICT, QUOTA_EXCEEDED, REQUEST_TOO_LARGE or SERVER_DRAINING.
     """
     GetExecution: _aio.UnaryUnaryMultiCallable[_execution_service_pb2.GetExecutionRequest, _execution_service_pb2.GetExecutionResponse]  # type: ignore[assignment]
     """Returns an execution as it stands. Fails with NOT_FOUND."""
@@ -124,7 +124,7 @@ class ExecutionServiceAsyncStub(ExecutionServiceStub):
     WaitExecution: _aio.UnaryUnaryMultiCallable[_execution_service_pb2.WaitExecutionRequest, _execution_service_pb2.WaitExecutionResponse]  # type: ignore[assignment]
     """Waits until an execution is terminal, or until the timeout, and returns it as it then stands.
 
-    Fails with NOT_FOUND, or VALIDATION_ERROR for a negative timeout.
+    Fails with NOT_FOUND, VALIDATION_ERROR for a negative timeout, or SERVER_DRAINING.
     """
     CancelExecution: _aio.UnaryUnaryMultiCallable[_execution_commands_pb2.CancelExecutionRequest, _execution_commands_pb2.CancelExecutionResponse]  # type: ignore[assignment]
     """Asks to stop an execution.
@@ -138,7 +138,7 @@ class ExecutionServiceAsyncStub(ExecutionServiceStub):
 
     In QUEUED and STARTING the input waits. Fails with NOT_FOUND, INPUT_MODE_UNSUPPORTED,
     INPUT_QUEUE_FULL (32 wait already), INVALID_STATE (terminal or CANCELLING), IDEMPOTENCY_CONFLICT,
-    REQUEST_TOO_LARGE or VALIDATION_ERROR.
+    REQUEST_TOO_LARGE, VALIDATION_ERROR or SERVER_DRAINING.
     """
     WithdrawInput: _aio.UnaryUnaryMultiCallable[_execution_commands_pb2.WithdrawInputRequest, _execution_commands_pb2.WithdrawInputResponse]  # type: ignore[assignment]
     """Takes back an input that was not consumed yet.
@@ -190,8 +190,8 @@ class ExecutionServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Everything is checked before anything is created. Fails with VALIDATION_ERROR, NOT_FOUND (the
         conversation or the parent), PROVIDER_NOT_FOUND, PROVIDER_UNAVAILABLE, CAPABILITY_UNSUPPORTED
-        (naming all that fail), IDEMPOTENCY_CONFLICT, CONVERSATION_CONFLICT, QUOTA_EXCEEDED,
-        REQUEST_TOO_LARGE or SERVER_DRAINING.
+        (naming all that fail), INVALID_STATE (the parent is CANCELLING or terminal), IDEMPOTENCY_CONFLICT,
+        CONVERSATION_CONFLICT, QUOTA_EXCEEDED, REQUEST_TOO_LARGE or SERVER_DRAINING.
         """
 
     @_abc_1.abstractmethod
@@ -218,7 +218,7 @@ class ExecutionServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_execution_service_pb2.WaitExecutionResponse, _abc.Awaitable[_execution_service_pb2.WaitExecutionResponse]]:
         """Waits until an execution is terminal, or until the timeout, and returns it as it then stands.
 
-        Fails with NOT_FOUND, or VALIDATION_ERROR for a negative timeout.
+        Fails with NOT_FOUND, VALIDATION_ERROR for a negative timeout, or SERVER_DRAINING.
         """
 
     @_abc_1.abstractmethod
@@ -244,7 +244,7 @@ class ExecutionServiceServicer(metaclass=_abc_1.ABCMeta):
 
         In QUEUED and STARTING the input waits. Fails with NOT_FOUND, INPUT_MODE_UNSUPPORTED,
         INPUT_QUEUE_FULL (32 wait already), INVALID_STATE (terminal or CANCELLING), IDEMPOTENCY_CONFLICT,
-        REQUEST_TOO_LARGE or VALIDATION_ERROR.
+        REQUEST_TOO_LARGE, VALIDATION_ERROR or SERVER_DRAINING.
         """
 
     @_abc_1.abstractmethod
