@@ -11,7 +11,10 @@ import {
   SendInputRequestSchema,
   StartExecutionRequestSchema,
 } from "../../gen/ts/harnessruntime/v1/execution_commands_pb.js";
-import { ListExecutionsRequestSchema } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
+import {
+  ListExecutionsRequestSchema,
+  WaitExecutionRequestSchema,
+} from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
 
 const validator = createValidator();
 const start = { providerId: "scripted", input: { text: "hi" } };
@@ -30,7 +33,19 @@ describe("requests that keep the rules", () => {
       StartExecutionRequestSchema,
       { ...start, timeout: "30s", idempotencyKey: "k".repeat(200), requiredCapabilities: ["b", "a", "b"] },
     ],
+    [
+      StartExecutionRequestSchema,
+      {
+        ...start,
+        timeout: "315360000s",
+        actionPolicy: { timeout: "0.000000001s" },
+        input: { attachments: [{ mediaType: "a/b", data: "" }] },
+      },
+    ],
     [SendInputRequestSchema, { executionId: "e", input: { text: "" }, mode: "INPUT_MODE_FOLLOW_UP" }],
+    [SendInputRequestSchema, { executionId: "e", input: {}, mode: "INPUT_MODE_FOLLOW_UP" }],
+    [WaitExecutionRequestSchema, { executionId: "e", timeout: "0s" }],
+    [WaitExecutionRequestSchema, { executionId: "e", timeout: "315576000000s" }],
     [CancelExecutionRequestSchema, { executionId: "e", reason: "r".repeat(500) }],
     [WatchEventsRequestSchema, { executionId: "e", eventTypes: ["run.*"] }],
     [ListExecutionsRequestSchema, { pageSize: 100_000 }],
@@ -68,6 +83,27 @@ describe("requests that break one", () => {
       { ...start, input: { attachments: [{ uri: "file:///a" }] } },
       "input.attachments..media_type",
     ],
+    [
+      "an attachment of no bytes and no URI",
+      StartExecutionRequestSchema,
+      { ...start, input: { attachments: [{ mediaType: "text/plain" }] } },
+      "input.attachments..source",
+    ],
+    ["a timeout of no time", StartExecutionRequestSchema, { ...start, timeout: "0s" }, "timeout"],
+    ["a timeout of more than 10 years", StartExecutionRequestSchema, { ...start, timeout: "315360001s" }, "timeout"],
+    [
+      "an action that expires at once",
+      StartExecutionRequestSchema,
+      { ...start, actionPolicy: { timeout: "0s" } },
+      "action_policy.timeout",
+    ],
+    [
+      "an orphan of negative age",
+      StartExecutionRequestSchema,
+      { ...start, orphanPolicy: { cancelAfter: "-1s" } },
+      "orphan_policy.cancel_after",
+    ],
+    ["a negative wait", WaitExecutionRequestSchema, { executionId: "e", timeout: "-0.5s" }, "timeout"],
     ["an unset mode", SendInputRequestSchema, { executionId: "e", input: {} }, "mode"],
     ["a mode that does not exist", SendInputRequestSchema, { executionId: "e", input: {}, mode: 9 }, "mode"],
     [

@@ -127,7 +127,8 @@ describe("the error converter", () => {
     test(`a request that breaks a rule is VALIDATION_ERROR with its fields over ${wire.name}`, async () => {
       const { url } = await serve();
       const client = createClient(ExecutionService, wire.connect(url));
-      const error = await failure(client.sendInput({ executionId: "", input: { attachments: [{}] } }));
+      const source = { case: "uri" as const, value: "x" };
+      const error = await failure(client.sendInput({ executionId: "", input: { attachments: [{ source }] } }));
       expect(error.code).toBe(Code.InvalidArgument);
       expect(infoOf(error).reason).toBe("VALIDATION_ERROR");
       const fields = error.findDetails(BadRequestSchema)[0]?.fieldViolations.map(({ field }) => field);

@@ -36,7 +36,26 @@ export function testPreflight(scene: () => Scene): void {
       ],
       ["an unknown key of the config", { ...HELLO, config: { stepz: [] } }, { reason: "VALIDATION_ERROR" }],
       ["no input", { providerId: "scripted" }, { reason: "VALIDATION_ERROR" }],
-      ["a negative timeout", { ...HELLO, timeout: { seconds: -1n } }, { reason: "VALIDATION_ERROR" }],
+      [
+        "a negative timeout",
+        { ...HELLO, timeout: { seconds: -1n } },
+        { reason: "VALIDATION_ERROR", metadata: { field: "timeout" } },
+      ],
+      [
+        "actions that expire at once",
+        { ...HELLO, actionPolicy: { timeout: {} } },
+        { reason: "VALIDATION_ERROR", metadata: { field: "action_policy.timeout" } },
+      ],
+      [
+        "an orphan policy of no time",
+        { ...HELLO, orphanPolicy: { cancelAfter: {} } },
+        { reason: "VALIDATION_ERROR", metadata: { field: "orphan_policy.cancel_after" } },
+      ],
+      [
+        "an attachment that has no bytes and no URI",
+        { ...HELLO, input: { attachments: [{ mediaType: "text/plain" }] } },
+        { reason: "VALIDATION_ERROR", metadata: { field: "input.attachments[0].source" } },
+      ],
       ["P07 a key of no characters", { ...HELLO, idempotencyKey: "" }, { reason: "VALIDATION_ERROR" }],
       ["P07 a key of 201 characters", { ...HELLO, idempotencyKey: "k".repeat(201) }, { reason: "VALIDATION_ERROR" }],
     ])("P01 a start with %s is refused, and nothing is created", async (_, request, expected) => {
