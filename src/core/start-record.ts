@@ -33,7 +33,7 @@ export function startedExecution(start: Start): Execution {
     providerId: manifest.id,
     providerVersion: manifest.version,
     ...(request.input === undefined ? {} : { input: request.input }),
-    requiredCapabilities: [...new Set(request.requiredCapabilities)].sort(),
+    requiredCapabilities: [...new Set([...request.requiredCapabilities, ...Object.keys(request.minimumLevels)])].sort(),
     minimumLevels: request.minimumLevels,
     effectiveConfig: request.config ?? {},
     labels: request.labels,

@@ -18,7 +18,7 @@ import type { Ids } from "./ids.js";
 import { isTerminal } from "./lifecycle.js";
 import type { LiveExecution } from "./live-execution.js";
 import type { LiveSet } from "./live-set.js";
-import { durationToMs, mustPositive, preflight } from "./preflight.js";
+import { mustPositive, preflight } from "./preflight.js";
 import type { Provider } from "./provider.js";
 import type { Registry } from "./registry.js";
 import type { Caller, RuntimeLimits } from "./runtime.js";
@@ -238,7 +238,5 @@ function scopeOf({ conversationId, idempotencyKey }: StartExecutionRequest): str
 
 function checkDurations({ actionPolicy, orphanPolicy }: StartExecutionRequest): void {
   if (actionPolicy?.timeout !== undefined) mustPositive("action_policy.timeout", actionPolicy.timeout);
-  if (orphanPolicy?.cancelAfter !== undefined && durationToMs(orphanPolicy.cancelAfter) < 0) {
-    mustPositive("orphan_policy.cancel_after", orphanPolicy.cancelAfter);
-  }
+  if (orphanPolicy?.cancelAfter !== undefined) mustPositive("orphan_policy.cancel_after", orphanPolicy.cancelAfter);
 }

@@ -76,6 +76,11 @@ describe("preflight", () => {
     });
     const { id } = await kit.start({ requiredCapabilities: ["input.steer", "action.input", "input.steer"] });
     expect((await kit.get(id)).requiredCapabilities).toEqual(["action.input", "input.steer"]);
+    const levels = await kit.start({
+      requiredCapabilities: ["input.steer"],
+      minimumLevels: { "input.steer": NATIVE, "action.input": DEGRADED },
+    });
+    expect((await kit.get(levels.id)).requiredCapabilities).toEqual(["action.input", "input.steer"]);
   });
 
   test.each([
@@ -220,6 +225,8 @@ describe("preflight", () => {
       { deadlineTime: { seconds: 1n, nanos: 0 } },
       { timeout: { seconds: 0n, nanos: 0 } },
       { actionPolicy: { timeout: { seconds: -1n, nanos: 0 } } },
+      { orphanPolicy: { cancelAfter: { seconds: -1n, nanos: 0 } } },
+      { orphanPolicy: { cancelAfter: { seconds: 0n, nanos: 0 } } },
     ]) {
       await expect(kit.start(request)).rejects.toMatchObject({ reason: ErrorReason.VALIDATION_ERROR });
     }
