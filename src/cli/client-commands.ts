@@ -66,7 +66,7 @@ function addSteeringCommands(command: NewCommand): void {
   command("respond <execution> [action]", "answer an action; the only open one where none is named")
     .option("--approve", "allow it")
     .option("--deny", "refuse it")
-    .option("--option <id>", "choose one of its options")
+    .option("--option <id>", "choose one of its options; with --approve or --deny where it does not say which it is")
     .option("--text <text>", "the value of an input, as text")
     .option("--value <json>", "the value of an input: JSON, or @FILE")
     .action(

@@ -1,4 +1,4 @@
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   ActionKind,
@@ -10,18 +10,15 @@ import {
 import type { Execution } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import type { ProviderManifest } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
-import { supports } from "./capability.js";
-import { checkJson } from "./check-json.js";
+import { checkAction } from "./check-action.js";
 import type { Clock } from "./clock.js";
 import { decideOpenAction } from "./decide-action.js";
 import { nothing } from "./decision.js";
-import { invalid } from "./errors.js";
 import { openAction } from "./fold.js";
 import type { Ids } from "./ids.js";
-import { MAX_DESCRIPTOR_BYTES, MAX_KEY_LENGTH, MAX_WAITING_ACTIONS } from "./limits.js";
+import { MAX_WAITING_ACTIONS } from "./limits.js";
 import { durationToMs, MAX_TIME_MS } from "./preflight.js";
 import type { ActionAnswer, ActionInit } from "./provider.js";
-import { compile } from "./schema.js";
 import type { AnswerRow, ExecutionKey, SideRows, Store } from "./store.js";
 import { valueToJson } from "./value-text.js";
 import { ProtocolViolationError } from "./violation.js";
@@ -30,11 +27,17 @@ import type { Writer } from "./writer.js";
 interface Waiting {
   readonly key: string;
   readonly action: ActionRequest;
-  readonly onOpen: ActionInit["onOpen"];
+  /** Of each request with the key. */
+  readonly onOpen: ActionInit["onOpen"][];
+  readonly answer: Promise<ActionAnswer>;
   readonly resolve: (answer: ActionAnswer) => void;
   readonly reject: (error: unknown) => void;
+  /** An attempt before asked for it, and it was closed before this one did: without an answer it is asked anew. */
+  wasClosed: boolean;
   /** Whether its `action_required` was decided. */
   opened: boolean;
+  /** Whether those who asked were told that it is open. */
+  told: boolean;
   /** Whether its answer is being fetched. */
   closing: boolean;
 }
@@ -84,25 +87,39 @@ export class ActionDesk {
 
   /** Opens an action, or finds the one that was asked for with the same key before. */
   async request(init: ActionInit): Promise<ActionAnswer> {
-    const action = this.#check(init);
+    const { manifest, ids } = this.#options;
+    const action = checkAction(init, manifest, ids.next("action"));
     const known = this.#answered.get(init.key);
     if (known !== undefined) return known.delivered ? known : this.#deliverKnown(known);
+    const asked = this.#queue.find(({ key }) => key === init.key);
+    if (asked !== undefined) return await this.#join(asked, init);
     if (this.#queue.length > MAX_WAITING_ACTIONS) {
       throw new ProtocolViolationError(`more than ${MAX_WAITING_ACTIONS} actions wait behind the open one`);
     }
-    const inherited = this.#inherited?.key === init.key ? this.#inherited : undefined;
-    if (inherited !== undefined) {
-      action.id = inherited.actionId;
-      this.#inherited = undefined;
-    }
-    return new Promise<ActionAnswer>((resolve, reject) => {
-      const opened = inherited !== undefined;
-      const waiting = { key: init.key, action, onOpen: init.onOpen, resolve, reject, opened, closing: false };
-      if (opened) waiting.onOpen?.(action.id);
-      if (inherited === undefined) this.#queue.push(waiting);
-      else this.#queue.unshift(waiting);
-      this.follow();
-    });
+    const { promise: answer, resolve, reject } = Promise.withResolvers<ActionAnswer>();
+    const state = { wasClosed: false, opened: false, told: false, closing: false };
+    const waiting: Waiting = { key: init.key, action, onOpen: [init.onOpen], answer, resolve, reject, ...state };
+    if (this.#inherited?.key === init.key) this.#inherit(waiting, this.#inherited.actionId);
+    else this.#queue.push(waiting);
+    this.follow();
+    return await answer;
+  }
+
+  /** Two requests with one key are one question. */
+  #join(asked: Waiting, { onOpen }: ActionInit): Promise<ActionAnswer> {
+    asked.onOpen.push(onOpen);
+    if (asked.told) onOpen?.(asked.action.id);
+    return asked.answer;
+  }
+
+  /** Waits for the action that an earlier attempt opened. */
+  #inherit(waiting: Waiting, actionId: string): void {
+    this.#inherited = undefined;
+    waiting.action.id = actionId;
+    waiting.opened = true;
+    waiting.wasClosed = openAction(this.#options.writer.head)?.id !== actionId;
+    this.#queue.unshift(waiting);
+    if (!waiting.wasClosed) this.#tellOpened(waiting);
   }
 
   /** Looks at what is stored and goes on: hands over what was answered, opens what waits. */
@@ -146,7 +163,8 @@ export class ActionDesk {
 
   #tellOpened(waiting: Waiting): void {
     try {
-      waiting.onOpen?.(waiting.action.id);
+      waiting.told = true;
+      for (const onOpen of waiting.onOpen) onOpen?.(waiting.action.id);
     } catch (error) {
       this.#drop(waiting, error);
     }
@@ -159,12 +177,23 @@ export class ActionDesk {
       store.getAnswer(key, waiting.action.id),
       store.getAction(key, waiting.action.id),
     ]);
-    if (row === undefined) throw new Error("the action was abandoned");
     // Rejected meanwhile: nobody is there to hand it to.
     if (!this.#queue.includes(waiting)) return;
+    if (row === undefined) {
+      if (!waiting.wasClosed) throw new Error("the action was abandoned");
+      this.#askAnew(waiting);
+      return;
+    }
     const answer = await this.#deliver(toAnswer(waiting.key, row, bytes), row);
     this.#remove(waiting);
     waiting.resolve(answer);
+    this.follow();
+  }
+
+  /** The earlier attempt's action was abandoned, for a new input took its turn's place: nobody has answered it, or will. */
+  #askAnew(waiting: Waiting): void {
+    waiting.action.id = this.#options.ids.next("action");
+    Object.assign(waiting, { wasClosed: false, opened: false, closing: false });
     this.follow();
   }
 
@@ -193,78 +222,6 @@ export class ActionDesk {
   #remove(waiting: Waiting): void {
     const index = this.#queue.indexOf(waiting);
     if (index >= 0) this.#queue.splice(index, 1);
-  }
-
-  /** Returns the request as it will be stored; throws what is wrong with it. */
-  #check(init: ActionInit): ActionRequest {
-    const { manifest, ids } = this.#options;
-    const isInput = init.kind === ActionKind.INPUT;
-    if (!isInput && init.kind !== ActionKind.APPROVAL)
-      throw new ProtocolViolationError("an action is an approval or an input");
-    const capability = isInput ? "action.input" : "action.approval";
-    if (!supports(manifest, capability)) {
-      throw new ProtocolViolationError(
-        `the action needs the capability ${capability}, which the manifest does not have`,
-      );
-    }
-    if (typeof init.key !== "string" || init.key === "" || init.key.length > MAX_KEY_LENGTH) {
-      throw new ProtocolViolationError(`an action's key has 1 to ${MAX_KEY_LENGTH} characters`);
-    }
-    const action = encodable(() =>
-      create(ActionRequestSchema, {
-        id: ids.next("action"),
-        kind: init.kind,
-        state: ActionState.PENDING,
-        title: init.title,
-        description: init.description ?? "",
-        options: [...(init.options ?? [])],
-        providerRef: init.providerRef ?? "",
-        ...(init.payload === undefined ? {} : { payload: init.payload }),
-        ...(init.inputSchema === undefined ? {} : { inputSchema: init.inputSchema }),
-      }),
-    );
-    const optionIds = action.options.map(({ id }) => id);
-    if (optionIds.includes("") || new Set(optionIds).size < optionIds.length) {
-      throw new ProtocolViolationError("an action's options have different, non-empty IDs");
-    }
-    mustBeJson(action);
-    if (action.inputSchema !== undefined) mustCompile(action.inputSchema);
-    return action;
-  }
-}
-
-function encodable(make: () => ActionRequest): ActionRequest {
-  let action: ActionRequest;
-  let sizeBytes: number;
-  try {
-    action = make();
-    sizeBytes = toBinary(ActionRequestSchema, action).length;
-  } catch (error) {
-    throw new ProtocolViolationError(`the action cannot be encoded: ${error instanceof Error ? error.message : error}`);
-  }
-  if (sizeBytes > MAX_DESCRIPTOR_BYTES) {
-    throw invalid(
-      "action",
-      `it is ${sizeBytes} bytes and an action is at most ${MAX_DESCRIPTOR_BYTES}; refer to large content by artifact`,
-    );
-  }
-  return action;
-}
-
-function mustBeJson({ payload }: ActionRequest): void {
-  try {
-    if (payload !== undefined) checkJson(payload, "payload");
-  } catch (error) {
-    throw new ProtocolViolationError(`the action's ${error instanceof Error ? error.message : error}`);
-  }
-}
-
-function mustCompile(schema: NonNullable<ActionRequest["inputSchema"]>): void {
-  try {
-    checkJson(schema, "input_schema");
-    compile(schema);
-  } catch (error) {
-    throw new ProtocolViolationError(`the action's input schema: ${error instanceof Error ? error.message : error}`);
   }
 }
 

@@ -175,7 +175,13 @@ function checkInput(action: ActionRequest, response: ActionResponse): { approved
   return { approved: undefined, optionId: "" };
 }
 
-const ALLOWS: readonly ActionOptionKind[] = [ActionOptionKind.ALLOW_ONCE, ActionOptionKind.ALLOW_ALWAYS];
+/** Whether choosing an option approves, by its kind; a kind that is not listed leaves it to the answer. */
+const APPROVES: { readonly [kind: number]: boolean } = {
+  [ActionOptionKind.ALLOW_ONCE]: true,
+  [ActionOptionKind.ALLOW_ALWAYS]: true,
+  [ActionOptionKind.REJECT_ONCE]: false,
+  [ActionOptionKind.REJECT_ALWAYS]: false,
+};
 
 function checkApproval(action: ActionRequest, response: ActionResponse): { approved: boolean; optionId: string } {
   const { approved, optionId } = response;
@@ -186,6 +192,11 @@ function checkApproval(action: ActionRequest, response: ActionResponse): { appro
       throw invalid("response", "this action asks for approval: set `approved` or `option_id`");
     return { approved, optionId };
   }
+  return { approved: checkOption(action, optionId, approved), optionId };
+}
+
+/** Returns whether choosing an option approves; `approved` is what the answer says of it. */
+function checkOption(action: ActionRequest, optionId: string, approved: boolean | undefined): boolean {
   const option = action.options.find(({ id }) => id === optionId);
   if (option === undefined) {
     const ids = action.options.map(({ id }) => JSON.stringify(id)).join(", ");
@@ -194,11 +205,17 @@ function checkApproval(action: ActionRequest, response: ActionResponse): { appro
       ids === "" ? "this action has no options: set `approved`" : `use one of ${ids}`,
     );
   }
-  const allows = ALLOWS.includes(option.kind);
-  if (approved !== undefined && approved !== allows) {
+  const approves = APPROVES[option.kind] ?? approved;
+  if (approves === undefined) {
+    throw invalid(
+      "response.approved",
+      `option ${JSON.stringify(optionId)} does not say what it means: set \`approved\` too`,
+    );
+  }
+  if (approved !== undefined && approved !== approves) {
     throw invalid("response.approved", `it contradicts option ${JSON.stringify(optionId)}; set only one of them`);
   }
-  return { approved: allows, optionId };
+  return approves;
 }
 
 /** The row of the open action, as it is now or as it closes. */

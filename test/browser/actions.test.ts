@@ -94,6 +94,22 @@ describe("the inbox", () => {
     await context.close();
   });
 
+  test("offers an option that does not say what it means either way", async () => {
+    const silent = { approval: { title: "Where?", options: [{ id: "here", label: "Here" }], if_denied: "continue" } };
+    const { page, context } = await openTab(browser);
+    for (const [verdict, approved] of [
+      ["Approve: Here", true],
+      ["Deny: Here", false],
+    ] as const) {
+      const id = await ask(verdict, silent as never);
+      await page.goto(`${site.url}/#/executions/${id}`);
+      await page.getByRole("button", { name: verdict }).click();
+      await untilState(site, id, SUCCEEDED);
+      expect(await answerOf(id)).toEqual({ approved, optionId: "here" });
+    }
+    await context.close();
+  });
+
   test("offers an action's own options, and `a` never means always", async () => {
     const byKey = await ask("By key", WITH_OPTIONS);
     const byButton = await ask("By button", WITH_OPTIONS);

@@ -151,6 +151,16 @@ describe("what runs is steered, answered and cancelled", () => {
 
   test("respond needs exactly one answer", async () => {
     expect(await at("respond", "exe_x", "--approve", "--deny")).toMatchObject({ code: 2 });
+    expect(await at("respond", "exe_x", "--approve", "--value", "1")).toMatchObject({ code: 2 });
+  });
+
+  test("respond approves or denies with an option that does not say which it does", async () => {
+    const id = await detached({ steps: [{ approval: { options: [{ id: "a" }, { id: "b" }] } }, { text: "went" }] });
+    await opened(id);
+    expect((await at("respond", id, "--option", "b")).stderr).toMatch(/set `approved` too/);
+    const { stdout } = await at("respond", id, "--option", "b", "--approve", "--json");
+    expect(fromJsonString(ActionRequestSchema, stdout)).toMatchObject({ approved: true, optionId: "b" });
+    expect(await at("wait", id)).toMatchObject({ stdout: "went\n" });
   });
 
   test("actions lists what is open, and what was", async () => {

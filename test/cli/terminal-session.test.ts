@@ -51,6 +51,16 @@ describe.skipIf(!hasScript)("on a terminal (skipped where `script` is not there 
     expect(await running.ended).toMatchObject({ code: 1, stdout: expect.stringContaining("was denied") });
   });
 
+  test("an option that does not say what it means is asked about", async () => {
+    const options = [{ id: "staging", label: "Staging" }];
+    const running = onTerminal([{ approval: { title: "Deploy?", options } }, { text: "deployed" }]);
+    await running.saw(/1 {2}Staging[\s\S]*number, or y\/n: /);
+    running.child.stdin?.write("1\r");
+    await running.saw(/approve with it\? y\/n: /);
+    running.child.stdin?.write("y\r");
+    expect(await running.ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/deployed/) });
+  });
+
   test("a value is asked for as its schema says", async () => {
     const running = onTerminal([{ input: { title: "How many?", schema: { type: "integer" } } }]);
     await running.saw(/How many\?[\s\S]*answer \(JSON, "integer"\): /);

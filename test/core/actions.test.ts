@@ -35,6 +35,7 @@ const approval: ActionInit = {
     { id: "once", label: "Once", kind: ActionOptionKind.ALLOW_ONCE },
     { id: "always", label: "Always", kind: ActionOptionKind.ALLOW_ALWAYS },
     { id: "no", label: "No", kind: ActionOptionKind.REJECT_ONCE },
+    { id: "other", label: "Other" },
   ],
   providerRef: "native-7",
 };
@@ -117,6 +118,7 @@ describe("actions", () => {
     ["a value for an approval", approval, { value: value("yes") }],
     ["an option that is not one", approval, { optionId: "maybe" }],
     ["an option that contradicts", approval, { optionId: "no", approved: true }],
+    ["an option of no kind alone", approval, { optionId: "other" }],
     ["an approval for an input", input, { approved: true }],
     ["no value for an input", input, {}],
     ["a value that breaks the schema", input, { value: value("three") }],
@@ -129,6 +131,18 @@ describe("actions", () => {
     expect(await kit.actions()).toEqual([action]);
     await kit.respond(action, request === input ? { value: value(1) } : { approved: false });
     expect((await kit.over(id)).state).toBe(ExecutionState.SUCCEEDED);
+  });
+
+  test.each([true, false])("A03 with an option of no kind `approved` decides: %s", async (approved) => {
+    const { asks, answers } = asking(approval);
+    const kit = await openKit({ providers: [asks] });
+    const { id } = await kit.start();
+    const action = await kit.action(id);
+    await expect(kit.respond(action, { optionId: "other" })).rejects.toThrow(/set `approved` too/);
+    const answered = await kit.respond(action, { optionId: "other", approved });
+    expect(answered.action).toMatchObject({ state: ActionState.RESPONDED, approved, optionId: "other" });
+    await kit.over(id);
+    expect(answers).toMatchObject([{ approved, optionId: "other" }]);
   });
 
   test("A04 a second answer says who, when and what, also after the end and after a restart", async () => {
@@ -281,6 +295,30 @@ describe("actions", () => {
     });
     const over = await kit.over((await kit.start()).id);
     expect(over.error?.reason).toBe(FailureReason.PROVIDER_PROTOCOL_VIOLATION);
+  });
+
+  test("A06 two requests with one key are one action, and both get its answer", async () => {
+    const opened: string[] = [];
+    const answers: ActionAnswer[] = [];
+    const kit = await openKit({
+      providers: [
+        provider(async (context) => {
+          const request: ActionInit = { ...approval, onOpen: (actionId) => opened.push(actionId) };
+          const first = context.requestAction(request);
+          const second = context.requestAction(request);
+          await settle();
+          answers.push(...(await Promise.all([first, second, context.requestAction(request)])));
+        }),
+      ],
+    });
+    const { id } = await kit.start();
+    const action = await kit.action(id);
+    await settle();
+    await kit.respond(action, { approved: true });
+    expect((await kit.over(id)).state).toBe(ExecutionState.SUCCEEDED);
+    expect(answers.map(({ actionId, approved }) => [actionId, approved])).toEqual(Array(3).fill([action.id, true]));
+    expect(opened).toEqual(Array(3).fill(action.id));
+    expect(only(await kit.events(id), "actionRequired").action?.id).toBe(action.id);
   });
 
   test("A08 an action that nobody looks at for an hour is listed, and WatchActions shows it until it is answered", async () => {

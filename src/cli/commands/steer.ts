@@ -82,9 +82,13 @@ function responseOf({
   value,
   text,
 }: RespondOptions): MessageInitShape<typeof ActionResponseSchema> {
-  const given = [approve, deny, option, value, text].filter((one) => one !== undefined);
-  if (given.length !== 1) throw usageError("say one of --approve, --deny, --option ID, --value JSON, --text TEXT");
-  if (option !== undefined) return { optionId: option };
+  const decided = approve ?? deny;
+  const given = [approve, deny, decided === undefined ? option : undefined, value, text];
+  if (given.filter((one) => one !== undefined).length !== 1) {
+    throw usageError("say one of --approve, --deny, --option ID, --value JSON, --text TEXT");
+  }
+  const approved = decided === undefined ? {} : { approved: approve === true };
+  if (option !== undefined) return { optionId: option, ...approved };
   if (text !== undefined) return { value: fromJson(ValueSchema, text) };
   if (value !== undefined) return { value: fromJson(ValueSchema, parseJson("--value", value)) };
   return { approved: approve === true };

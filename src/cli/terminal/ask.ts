@@ -35,7 +35,9 @@ export async function askAction(
     const text = await askLine(prompt, signal);
     if (text === undefined) return undefined;
     const answer =
-      action.kind === ActionKind.INPUT ? toValue(text, action.inputSchema) : toChoice(text, action.options);
+      action.kind === ActionKind.INPUT
+        ? toValue(text, action.inputSchema)
+        : await decided(toChoice(text, action.options), action.options, signal);
     if (answer !== undefined) return answer;
     note("that is no answer to it");
   }
@@ -67,6 +69,19 @@ async function askLine(prompt: string, signal: AbortSignal): Promise<string | un
   } finally {
     lines.close();
   }
+}
+
+/** Asks whether an option approves that does not say so itself; undefined where the answer cannot be understood. */
+async function decided(
+  answer: ActionAnswer | undefined,
+  options: readonly ActionOption[],
+  signal: AbortSignal,
+): Promise<ActionAnswer | undefined> {
+  const option = options.find(({ id }) => id === answer?.optionId);
+  if (answer === undefined || option?.kind !== ActionOptionKind.UNSPECIFIED) return answer;
+  const text = (await askLine("approve with it? y/n: ", signal)) ?? "";
+  const decision = toChoice(text, []);
+  return decision && { optionId: option.id, approved: decision.approved === true };
 }
 
 function toChoice(text: string, options: readonly ActionOption[]): ActionAnswer | undefined {

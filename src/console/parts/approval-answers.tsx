@@ -24,14 +24,15 @@ export function ApprovalAnswers({ action, onAnswered, current }: ApprovalAnswers
   if (action.options.length > 0) {
     return (
       <div class="buttons">
-        {action.options.map((option) => (
+        {choicesOf(action).map(({ option, verdict, ...approved }) => (
           <button
             type="button"
-            key={option.id}
+            key={`${option.id} ${verdict}`}
             class={optionClass(option)}
             disabled={busy}
-            onClick={run(() => sendAnswer(action, { optionId: option.id }, onAnswered))}
+            onClick={run(() => sendAnswer(action, { optionId: option.id, ...approved }, onAnswered))}
           >
+            {verdict}
             <span dir="auto">{option.label || option.id}</span>
             {option === firstOf(action, ActionOptionKind.ALLOW_ONCE) ? keys("a") : null}
             {option === firstOf(action, ActionOptionKind.REJECT_ONCE) ? keys("d") : null}
@@ -49,6 +50,25 @@ export function ApprovalAnswers({ action, onAnswered, current }: ApprovalAnswers
         Deny{keys("d")}
       </button>
     </div>
+  );
+}
+
+interface Choice {
+  readonly option: ActionOption;
+  /** Before the option's own words. */
+  readonly verdict: string;
+  readonly approved?: boolean;
+}
+
+/** What can be chosen: an option that does not say whether it approves can be taken either way. */
+function choicesOf({ options }: ActionRequest): readonly Choice[] {
+  return options.flatMap((option): readonly Choice[] =>
+    option.kind === ActionOptionKind.UNSPECIFIED
+      ? [
+          { option, verdict: "Approve: ", approved: true },
+          { option, verdict: "Deny: ", approved: false },
+        ]
+      : [{ option, verdict: "" }],
   );
 }
 

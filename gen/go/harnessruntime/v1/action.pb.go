@@ -141,7 +141,7 @@ func (ActionState) EnumDescriptor() ([]byte, []int) {
 type ActionOptionKind int32
 
 const (
-	// The provider does not say.
+	// The provider does not say: an answer that names the option must set `approved` too.
 	ActionOptionKind_ACTION_OPTION_KIND_UNSPECIFIED ActionOptionKind = 0
 	// Allow this once.
 	ActionOptionKind_ACTION_OPTION_KIND_ALLOW_ONCE ActionOptionKind = 1
@@ -448,7 +448,8 @@ func (x *ActionRequest) GetProviderRef() string {
 
 // The answer to an action. At most 64 KiB.
 //
-// An approval needs `approved` or `option_id`; where both are given they must agree. An input needs `value`.
+// An approval needs `approved` or `option_id`; where both are given they must agree. For an option whose kind is
+// unspecified it needs both. An input needs `value`.
 type ActionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The answer to an approval.

@@ -184,7 +184,8 @@ export const ActionRequestSchema: GenMessage<ActionRequest> = /*@__PURE__*/
 /**
  * The answer to an action. At most 64 KiB.
  *
- * An approval needs `approved` or `option_id`; where both are given they must agree. An input needs `value`.
+ * An approval needs `approved` or `option_id`; where both are given they must agree. For an option whose kind is
+ * unspecified it needs both. An input needs `value`.
  *
  * @generated from message harnessruntime.v1.ActionResponse
  */
@@ -315,7 +316,7 @@ export const ActionStateSchema: GenEnum<ActionState> = /*@__PURE__*/
  */
 export enum ActionOptionKind {
   /**
-   * The provider does not say.
+   * The provider does not say: an answer that names the option must set `approved` too.
    *
    * @generated from enum value: ACTION_OPTION_KIND_UNSPECIFIED = 0;
    */
