@@ -17,6 +17,7 @@ import type { Runner } from "./runner.js";
 import type { Caller } from "./runtime.js";
 import type { ExecutionKey, Store } from "./store.js";
 import { Tail } from "./tail.js";
+import { recollect } from "./turn-text.js";
 import { Writer } from "./writer.js";
 
 /** What a live execution works on, and whom it tells. */
@@ -126,11 +127,19 @@ export class LiveExecution {
   /** Writes the end of an execution that nobody runs: CANCELLED where it was asked to stop, else FAILED. */
   async end(failure: Failure | undefined, cleanup: Cleanup): Promise<void> {
     const { clock } = this.#options;
+    const partialOutput = await this.#lastText();
     await this.writer.decide((fold) => {
       const why = this.#owed ?? failure;
       const undecided = why === undefined && !isCancelling(fold);
-      return undecided ? nothing(fold, undefined) : decideEnd(fold, why, cleanup, "", clock.now());
+      return undecided ? nothing(fold, undefined) : decideEnd(fold, why, cleanup, partialOutput, clock.now());
     });
+  }
+
+  /** The text of the last turn, as it is stored. */
+  async #lastText(): Promise<string> {
+    const { turnStart } = this.writer.committed.inner;
+    if (turnStart === 0) return "";
+    return (await recollect(this.#options.store, this.key, turnStart)).text.text;
   }
 
   /** Ends all clocks. */

@@ -46,13 +46,15 @@ export async function recover(
   const { state } = live.writer.committed.execution;
   if (state === ExecutionState.QUEUED) return { kind: "queue" };
   if (provider === undefined) return { kind: "end", failure: LOST, cleanup: { error: "" } };
+  const { actionTimedOut } = live.writer.committed.inner;
+  if (actionTimedOut) await live.fail(TIMED_OUT); // Whoever goes on with the attempt is told to end it.
   const remote = provider.manifest.topologies.includes(Topology.REMOTE);
   if (state !== ExecutionState.CANCELLING && (await reattaches(live, provider, clock, graceMs))) {
     return { kind: "run", entry: "reattach" };
   }
   const cleanup = await sweep(live, provider, clock, remote ? graceMs : SWEEP_LIMIT_MS);
   if (state === ExecutionState.CANCELLING) return { kind: "end", failure: undefined, cleanup };
-  if (live.writer.committed.inner.actionTimedOut) return { kind: "end", failure: TIMED_OUT, cleanup };
+  if (actionTimedOut) return { kind: "end", failure: TIMED_OUT, cleanup };
   if (supports(provider.manifest, "execution.resume")) return { kind: "run", entry: "resume" };
   return { kind: "end", failure: remote ? LOST : RESTARTED, cleanup };
 }

@@ -73,6 +73,29 @@ describe("restart", () => {
     expect(swept).toEqual([id]);
   });
 
+  test.each([
+    ["its provider cannot resume", [provider(async () => undefined, { manifest: manifest("test", unresumable) })]],
+    ["its provider does not come back", []],
+  ])("what an execution had said is its partial output where %s", async (_, providers) => {
+    const talking = provider(
+      async (context) => {
+        await context.emit({ case: "outputTextDelta", value: { text: `turn ${context.turn}, ` } });
+        await context.emit({ case: "outputTextDelta", value: { text: "half of" } });
+        if (context.turn === 2) await aborted(context.signal);
+      },
+      { manifest: manifest("test", unresumable) },
+    );
+    const kit = await openKit({ providers: [talking] });
+    const { id } = await kit.start();
+    await kit.send(id, InputMode.FOLLOW_UP, "more");
+    await kit.until(id, "output.text.delta", 3);
+    await settle();
+    await kit.crash({ providers });
+    await kit.fake.advance(30_000);
+    expect((await kit.over(id)).state).toBe(ExecutionState.FAILED);
+    expect(only(await kit.events(id), "runFailed").partialOutput).toBe("turn 2, half of");
+  });
+
   test("an execution found CANCELLING is swept and CANCELLED; its hook is not called again", async () => {
     let hooks = 0;
     let sweeps = 0;
@@ -158,6 +181,49 @@ describe("restart", () => {
     expect((await kit.over(id)).state).toBe(ExecutionState.SUCCEEDED);
     expect(answers).toMatchObject([{ actionId: action.id, approved: true, delivered: false }]);
     expect((await kit.names(id)).filter((name) => name === "action.required")).toHaveLength(1);
+  });
+
+  test("A07 an answer that comes before the resumed attempt asks is what it gets", async () => {
+    const ask = gate();
+    const answers: ActionAnswer[] = [];
+    const opened: string[] = [];
+    const asking = provider(async (context) => {
+      if (context.attempt === 2) await ask.promise;
+      const onOpen = (actionId: string): void => void opened.push(actionId);
+      answers.push(await context.requestAction({ key: "deploy", kind: 1, title: "Deploy?", onOpen }));
+    });
+    const kit = await openKit({ providers: [asking] });
+    const { id } = await kit.start();
+    const action = await kit.action(id);
+    await kit.crash();
+    await kit.until(id, "run.resumed");
+    await kit.respond(action, { approved: true });
+    ask.resolve();
+    expect((await kit.over(id)).state).toBe(ExecutionState.SUCCEEDED);
+    expect(answers).toMatchObject([{ actionId: action.id, approved: true, delivered: false }]);
+    expect(opened).toEqual([action.id]);
+    expect(only(await kit.events(id), "actionRequired").action?.id).toBe(action.id);
+  });
+
+  test("A07 a parked action that a replacing input closed is asked anew under the same key", async () => {
+    const answers: ActionAnswer[] = [];
+    const asking = provider(async (context) => {
+      if (context.attempt === 2 && context.turn === 1) return await aborted(context.signal);
+      answers.push(await context.requestAction({ key: "deploy", kind: 1, title: `Deploy in ${context.turn}?` }));
+    });
+    const kit = await openKit({ providers: [asking] });
+    const { id } = await kit.start();
+    const parked = await kit.action(id);
+    await kit.crash();
+    await kit.until(id, "run.resumed");
+    await settle();
+    await kit.send(id, InputMode.REPLACE, "rather this");
+    const anew = await kit.action(id, 1);
+    expect(anew).toMatchObject({ title: "Deploy in 2?" });
+    expect(anew.id).not.toBe(parked.id);
+    await kit.respond(anew, { approved: true });
+    expect(await kit.over(id)).toMatchObject({ state: ExecutionState.SUCCEEDED, turn: 2 });
+    expect(answers).toMatchObject([{ actionId: anew.id, approved: true, delivered: false }]);
   });
 
   test("A07 where the provider cannot resume, the parked action is closed with an event", async () => {

@@ -113,11 +113,13 @@ export class RemoteAttempt implements InboxHost, Asker {
       return undefined;
     }
     const turn = this.#turn;
-    if (turn === undefined || turn.isFinished || this.#phase !== "live") return undefined;
+    // One that an instance came back with works, although it was given no turn by this runtime.
+    const works = turn === undefined ? this.#knownTurn !== undefined : !turn.isFinished;
+    if (!works || this.#phase !== "live") return undefined;
     try {
       return await this.confirmCancelled(reason, limitMs);
     } finally {
-      turn.ended.resolve({ status: "cancelled" });
+      turn?.ended.resolve({ status: "cancelled" });
     }
   }
 
@@ -154,8 +156,11 @@ export class RemoteAttempt implements InboxHost, Asker {
   /** Takes a message of its outbox. */
   receive(message: OutboxMessage): void {
     this.#wasHeard = true;
-    if (this.#isEnding) {
-      if (message.case === "cancelled") this.cancelled(message.value);
+    const isOnlyEnded = this.#cancelling !== undefined && this.#turn === undefined;
+    if (this.#isEnding || isOnlyEnded) {
+      if (message.case !== "cancelled") return;
+      this.#inbox.skipTo(message.value.emitId);
+      this.cancelled(message.value);
     } else if (this.#phase === "live") this.#inbox.take(message);
   }
 

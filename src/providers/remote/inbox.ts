@@ -85,6 +85,11 @@ export class Inbox {
     else this.#takeNext(message);
   }
 
+  /** Nothing up to `emitId` is needed any more. */
+  skipTo(emitId: number): void {
+    this.#taken = Math.max(this.#taken, emitId);
+  }
+
   /** A turn is there to take what waits; the last turn's end is stored where there was one. */
   async resume(): Promise<void> {
     const finished = this.#finishing;
