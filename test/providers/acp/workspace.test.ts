@@ -50,6 +50,25 @@ describe("files", () => {
     expect(live.text()).toMatch(/^error -32002: .*\nerror -32602: .*not a file/);
   });
 
+  test("a pipe that nobody reads is no file, however often it is tried, and holds nothing up", async () => {
+    const { run, workspace } = await openAgent({ files: "read_write" });
+    const tries = Array.from({ length: 6 }, () => ({ write: { path: "pipe", content: "x" } }));
+    const make = { shell: { command: `mkfifo '${join(workspace, "pipe")}'`, wait: true } };
+    const live = await run([make, ...tries, { read: { path: "pipe" } }]);
+    await live.end();
+    expect(live.text().match(/error -32602: .*not a file/g)).toHaveLength(7);
+  });
+
+  test("a link within the workspace is followed, and what it leads to is written anew", async () => {
+    const { run, workspace } = await openAgent();
+    await writeFile(join(workspace, "real.txt"), "a longer content");
+    await symlink("real.txt", join(workspace, "link.txt"));
+    const live = await run([{ write: { path: "link.txt", content: "short" } }, { write: { path: ".", content: "" } }]);
+    await live.end();
+    expect(await readFile(join(workspace, "real.txt"), "utf8")).toBe("short");
+    expect(live.text()).toMatch(/error -32602: .*not a file/);
+  });
+
   test("what is not offered is not served", async () => {
     const { run } = await openAgent({ files: "none", terminals: false });
     const live = await run([
