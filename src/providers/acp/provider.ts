@@ -230,6 +230,7 @@ async function promptFor(context: ProviderContext, session: AgentSession): Promi
 
 function toCleanup(report: ContainmentResult | undefined): CleanupReport | undefined {
   if (report === undefined) return undefined;
-  const escaped = report.escaped.join(", ");
-  return { containment: report, ...(escaped === "" ? {} : { error: `still running: ${escaped}` }) };
+  const { level, escaped, error } = report;
+  const errors = [...(escaped.length === 0 ? [] : [`still running: ${escaped.join(", ")}`]), ...(error ? [error] : [])];
+  return { containment: { level, escaped }, ...(errors.length === 0 ? {} : { error: errors.join("; ") }) };
 }

@@ -4,8 +4,15 @@ import type { Log } from "../../core/provider.js";
 import { type MarkFolder, type MarkRecord, openMarkFolder } from "./marks.js";
 import { type NamespaceWrapper, probeNamespace } from "./namespace.js";
 import { canReadMarks, listProcesses } from "./processes.js";
-import { endMembers } from "./sweep.js";
-import { type ContainmentResult, createProcessTree, DEFAULT_END_LIMITS, type ProcessTree } from "./tree.js";
+import { endMembers, type ProcessIdentity, treeMembers } from "./sweep.js";
+import {
+  type ContainmentResult,
+  couldNotList,
+  createProcessTree,
+  DEFAULT_END_LIMITS,
+  describeProcess,
+  type ProcessTree,
+} from "./tree.js";
 import { createWatch } from "./watch.js";
 
 /**
@@ -82,17 +89,34 @@ async function listWithoutMarks(): ReturnType<typeof listProcesses> {
   return (await listProcesses()).map((entry) => ({ ...entry, marks: [] }));
 }
 
+/**
+ * Long after a runtime died another process may have the PID of one that it started: only marks and living processes
+ * are gone by. What cleared its environment, lost its parents and outlived the watchdog as well is left alone here,
+ * as it cannot be told from a stranger.
+ */
 async function sweepOrphans(folder: MarkFolder, level: Containment, log: Log): Promise<Map<string, ContainmentResult>> {
   const swept = new Map<string, ContainmentResult>();
   const sweep = async ({ mark, label, roots }: MarkRecord): Promise<void> => {
-    const known = new Map(roots.map(({ pid, startTime }) => [pid, startTime]));
-    const survivors = await endMembers({ mark, known }, DEFAULT_END_LIMITS, listProcesses);
-    const escaped = survivors.map(({ name, pid }) => `${name} (PID ${pid})`);
+    const result = await endOrphans(mark, roots);
     const before = swept.get(label);
-    swept.set(label, { level, escaped: [...(before?.escaped ?? []), ...escaped] });
-    if (escaped.length === 0) await folder.remove(mark);
-    log.info({ label, escaped }, "ended what a runtime that died had left behind");
+    const error = result.error ?? before?.error;
+    const escaped = [...(before?.escaped ?? []), ...result.escaped];
+    swept.set(label, { level, escaped, ...(error === undefined ? {} : { error }) });
+    if (result.escaped.length === 0) await folder.remove(mark);
+    log.info({ label, ...result }, "ended what a runtime that died had left behind");
   };
   await Promise.all((await folder.orphans()).map(sweep));
   return swept;
+}
+
+async function endOrphans(
+  mark: string,
+  roots: readonly ProcessIdentity[],
+): Promise<Pick<ContainmentResult, "escaped" | "error">> {
+  try {
+    const survivors = await endMembers(treeMembers(mark, roots), DEFAULT_END_LIMITS, listProcesses);
+    return { escaped: survivors.map(describeProcess) };
+  } catch (error) {
+    return couldNotList(error);
+  }
 }

@@ -59,9 +59,15 @@ export async function openMarkFolder(path: string): Promise<MarkFolder> {
   };
 }
 
-/** Reads a record if its runtime is gone, and removes one that means nothing any more. */
+/** Reads a record if its runtime is gone, and removes one that means nothing any more. One that cannot be read stays. */
 async function readOrphan(path: string, here: Pick<MarkRecord, "host" | "boot">): Promise<MarkRecord | undefined> {
-  const record = await readRecord(path);
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    // One was removed by its own runtime meanwhile, the other is of another user's.
+    if (error.code === "ENOENT" || error.code === "EACCES") return undefined;
+    throw error;
+  });
+  if (text === undefined) return undefined;
+  const record = parseRecord(text);
   if (record === undefined || (record.host === here.host && record.boot !== here.boot)) {
     await rm(path, { force: true });
     return undefined;
@@ -69,10 +75,10 @@ async function readOrphan(path: string, here: Pick<MarkRecord, "host" | "boot">)
   return record.host === here.host && !(await isAlive(record.owner)) ? record : undefined;
 }
 
-/** Reads a record; undefined where the file is not one, as after a full disk. */
-async function readRecord(path: string): Promise<MarkRecord | undefined> {
+/** Undefined where the text is no record, as after a full disk. */
+function parseRecord(text: string): MarkRecord | undefined {
   try {
-    const record = JSON.parse(await readFile(path, "utf8")) as MarkRecord;
+    const record = JSON.parse(text) as MarkRecord;
     return /^[0-9a-f]{32}$/.test(record.mark) && Array.isArray(record.roots) && Number.isInteger(record.owner.pid)
       ? record
       : undefined;
@@ -82,7 +88,14 @@ async function readRecord(path: string): Promise<MarkRecord | undefined> {
 }
 
 async function readBoot(): Promise<string> {
-  return (await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => "")).trim();
+  const path = "/proc/sys/kernel/random/boot_id";
+  return (
+    await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+      // Only a system that has none: taken for another start of the machine, it would have all records removed.
+      if (error.code === "ENOENT") return "";
+      throw error;
+    })
+  ).trim();
 }
 
 async function readOwner(): Promise<ProcessIdentity> {

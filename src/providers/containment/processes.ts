@@ -26,17 +26,26 @@ const EMPTY_LOOKS = 3;
 const EMPTY_PAUSE_MS = 2;
 /** How many processes are read at a time. */
 const READERS = 16;
+/** What says that a process is gone. */
+const GONE: ReadonlySet<unknown> = new Set(["ENOENT", "ESRCH"]);
+/** What says that a process is another user's, and so none of ours. */
+const FOREIGN: ReadonlySet<unknown> = new Set(["EACCES", "EPERM"]);
+/** How long each next try waits where the system could not read: 0.6 s in all. */
+const RETRY_PAUSES_MS: readonly number[] = [10, 40, 150, 400];
 
 /** Whether this system tells the environment of a process, so that marks can be found. */
 export const canReadMarks = process.platform === "linux";
 
-/** Lists the living processes: from /proc where there is one, else from `ps`, then without sessions and marks. */
+/**
+ * Lists the living processes: from /proc where there is one, else from `ps`, then without sessions and marks.
+ * Rejects where the system could not tell, as with no file descriptor left: that nothing was found says nothing then.
+ */
 export async function listProcesses(): Promise<ProcessEntry[]> {
   return canReadMarks ? listFromProc() : listFromPs();
 }
 
 async function listFromProc(): Promise<ProcessEntry[]> {
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const pids = (await patiently(() => readdir("/proc"))).filter((name) => /^\d+$/.test(name));
   const entries: ProcessEntry[] = [];
   const readNext = async (): Promise<void> => {
     for (let pid = pids.pop(); pid !== undefined; pid = pids.pop()) {
@@ -48,9 +57,9 @@ async function listFromProc(): Promise<ProcessEntry[]> {
   return entries;
 }
 
-/** Reads one process from /proc; undefined where it is gone or only waits to be reaped. */
+/** Reads one process from /proc; undefined where it is gone, only waits to be reaped, or is another user's secret. */
 export async function readProcess(pid: number): Promise<ProcessEntry | undefined> {
-  const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => undefined);
+  const stat = await readOf(pid, "stat");
   if (stat === undefined) return undefined;
   const nameEnd = stat.lastIndexOf(")");
   const fields = stat.slice(nameEnd + 2).split(" ");
@@ -75,11 +84,40 @@ export async function readProcess(pid: number): Promise<ProcessEntry | undefined
 async function readMarks(pid: number): Promise<string[]> {
   for (let look = 0; look < EMPTY_LOOKS; look++) {
     if (look > 0) await new Promise((resolve) => setTimeout(resolve, EMPTY_PAUSE_MS));
-    const environment = await readFile(`/proc/${pid}/environ`, "latin1").catch(() => undefined);
+    const environment = await readOf(pid, "environ");
     if (environment === "") continue;
     return Array.from((environment ?? "").matchAll(MARK), (match) => match[1] ?? "");
   }
   return [];
+}
+
+/** Reads a file of a process; undefined where the process is gone or another user's. Any other failure is one. */
+async function readOf(pid: number, file: string): Promise<string | undefined> {
+  try {
+    return await patiently(() => readFile(`/proc/${pid}/${file}`, "latin1"));
+  } catch (error) {
+    const code = codeOf(error);
+    if (GONE.has(code) || FOREIGN.has(code)) return undefined;
+    throw error;
+  }
+}
+
+/** Reads; again after a while where the system could not, as when it had no file descriptor left. */
+async function patiently<T>(read: () => Promise<T>): Promise<T> {
+  for (const pauseMs of RETRY_PAUSES_MS) {
+    try {
+      return await read();
+    } catch (error) {
+      const code = codeOf(error);
+      if (GONE.has(code) || FOREIGN.has(code)) throw error;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+  return read();
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
 }
 
 async function listFromPs(): Promise<ProcessEntry[]> {

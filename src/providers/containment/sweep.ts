@@ -5,11 +5,32 @@ import type { ProcessEntry } from "./processes.js";
 /** A process by PID and start time, so that one which got the same PID later is not taken for it. */
 export type ProcessIdentity = Pick<ProcessEntry, "pid" | "startTime">;
 
-/** What belongs together: everything that carries the mark, and everything that descends from a known process. */
+/**
+ * What belongs together: everything that carries the mark, everything that descends from a known process, and
+ * everything in a session or process group that one of these leads. One that is dead leads its session only where
+ * its PID cannot have become another's since: a PID is not given away while a process of its session is there.
+ */
 export interface TreeMembers {
   readonly mark: string;
-  /** Start times of processes that were seen to belong to it, by PID; each scan adds to it. */
+  /** Start times of processes that were seen to belong to it, by PID. A scan leaves those that are alive, lead one that is, or are `held`. */
   readonly known: Map<number, string>;
+  /** PIDs of its own that no other process can have: those of children that this process has not been told the end of. */
+  readonly held: Set<number>;
+  /** Until when no other process can have got a known PID, by `performance.now()`: the system gives PIDs in turn. */
+  freshUntilMs: number;
+}
+
+/** How soon after a scan a PID that it found can have come round again, at the earliest. */
+const FRESH_MS = 5_000;
+
+/** What belongs to a mark, as far as it is known from the start. `held`: see {@link TreeMembers}. */
+export function treeMembers(
+  mark: string,
+  known: readonly ProcessIdentity[] = [],
+  held: ReadonlySet<number> = new Set(),
+): TreeMembers {
+  const startTimes = known.map(({ pid, startTime }): [number, string] => [pid, startTime]);
+  return { mark, known: new Map(startTimes), held: new Set(held), freshUntilMs: 0 };
 }
 
 /** What the last steps of the ladder may take, in milliseconds. */
@@ -26,13 +47,14 @@ const STOP_ROUNDS = 32;
 /** Lists the processes, as a parameter: one function serves the runtime, its watchdog and tests. */
 export type ListProcesses = () => Promise<ProcessEntry[]>;
 
-/** Returns those of `processes` that belong to `tree`, and remembers them in it. */
+/** Returns those of `processes` that belong to `tree`, and has it know these. */
 export function findMembers(processes: readonly ProcessEntry[], tree: TreeMembers): ProcessEntry[] {
   const members = new Map<number, ProcessEntry>();
-  const leaders = knownLeaders(processes, tree);
+  const dead = deadLeaders(processes, tree);
+  const leaders = new Set(dead);
   const belongs = (entry: ProcessEntry): boolean =>
     entry.marks.includes(tree.mark) ||
-    tree.known.get(entry.pid) === entry.startTime ||
+    isKnown(entry, tree) ||
     members.has(entry.parent) ||
     leaders.has(entry.session) ||
     leaders.has(entry.group);
@@ -40,21 +62,40 @@ export function findMembers(processes: readonly ProcessEntry[], tree: TreeMember
   for (let found = rest.filter(belongs); found.length > 0; found = rest.filter(belongs)) {
     for (const entry of found) {
       members.set(entry.pid, entry);
-      tree.known.set(entry.pid, entry.startTime);
       leaders.add(entry.pid);
     }
     rest = rest.filter((entry) => !members.has(entry.pid));
   }
+  remember(tree, dead, members);
   return [...members.values()];
 }
 
-/** The PIDs of known processes whose sessions are the tree's: but not where another process now has the PID. */
-function knownLeaders(processes: readonly ProcessEntry[], tree: TreeMembers): Set<number> {
-  const leaders = new Set(tree.known.keys());
-  for (const entry of processes) {
-    if (leaders.has(entry.pid) && tree.known.get(entry.pid) !== entry.startTime) leaders.delete(entry.pid);
+function isKnown({ pid, startTime }: ProcessEntry, { known, held }: TreeMembers): boolean {
+  return known.has(pid) ? known.get(pid) === startTime : held.has(pid);
+}
+
+/** The PIDs of processes that are dead and whose sessions are still the tree's. */
+function deadLeaders(processes: readonly ProcessEntry[], tree: TreeMembers): Set<number> {
+  const isFresh = performance.now() < tree.freshUntilMs;
+  const living = new Set(processes.map(({ pid }) => pid));
+  const led = ledBy(processes.filter((entry) => isKnown(entry, tree)));
+  const candidates = [...tree.known.keys(), ...tree.held].filter((pid) => !living.has(pid));
+  return new Set(candidates.filter((pid) => isFresh || tree.held.has(pid) || led.has(pid)));
+}
+
+/** The PIDs that lead the sessions and groups of these. */
+function ledBy(entries: Iterable<ProcessEntry>): Set<number> {
+  return new Set([...entries].flatMap(({ session, group }) => [session, group]));
+}
+
+function remember(tree: TreeMembers, dead: ReadonlySet<number>, members: ReadonlyMap<number, ProcessEntry>): void {
+  const led = ledBy(members.values());
+  for (const pid of tree.known.keys()) {
+    const stays = tree.held.has(pid) || (dead.has(pid) && led.has(pid));
+    if (!stays) tree.known.delete(pid);
   }
-  return leaders;
+  for (const { pid, startTime } of members.values()) tree.known.set(pid, startTime);
+  tree.freshUntilMs = performance.now() + FRESH_MS;
 }
 
 /**

@@ -1,9 +1,8 @@
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { constants } from "node:os";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Containment, ContainmentReportSchema } from "../../../gen/ts/harnessruntime/v1/containment_pb.js";
 import { createMark, identify, markVariables } from "./marks.js";
 import type { NamespaceWrapper } from "./namespace.js";
+import { type Command, type StartedProcess, spawnDetached } from "./spawn.js";
 import {
   endMembers,
   findMembers,
@@ -11,6 +10,7 @@ import {
   type ProcessIdentity,
   type SweepLimits,
   type TreeMembers,
+  treeMembers,
 } from "./sweep.js";
 
 /** Processes that are started for one purpose, and all that they start: they end together. */
@@ -24,8 +24,9 @@ export interface ProcessTree {
   /**
    * Ends everything: closes the standard inputs, waits, SIGTERM, waits, then
    * SIGSTOP and SIGKILL until a scan finds none. The first call decides the
-   * limits; all get the same report. Never rejects for a process that stays:
-   * that one is in `escaped`.
+   * limits; all get the same report. Never rejects: a process that stays is in
+   * `escaped`, and where the system did not let it look or tidy up, that is the
+   * report's `error`. What could not be looked for is looked for again later.
    */
   end(limits?: Partial<EndLimits>): Promise<ContainmentResult>;
 }
@@ -35,6 +36,8 @@ export type ContainmentResult = MessageInitShape<typeof ContainmentReportSchema>
   readonly level: Containment;
   /** Processes that are still alive, one description each. */
   readonly escaped: string[];
+  /** What the ending itself ran into. */
+  readonly error?: string;
 };
 
 /** How long each step of the ladder may take, in milliseconds. */
@@ -46,29 +49,16 @@ export interface EndLimits extends SweepLimits {
 /** 1.5 s after the end of input, 1 s after SIGTERM, 4 s of SIGKILL. */
 export const DEFAULT_END_LIMITS: EndLimits = { eofGraceMs: 1_500, termGraceMs: 1_000, killLimitMs: 4_000 };
 
-export interface Command {
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly cwd: string;
-  /** The whole environment, but for the marks: nothing is inherited. */
-  readonly env: Readonly<Record<string, string>>;
-}
-
-export interface ExitStatus {
-  /** Unset where a signal ended it. */
-  readonly code: number | undefined;
-  readonly signal: NodeJS.Signals | undefined;
-}
-
-export interface ContainedProcess {
-  readonly pid: number;
-  readonly stdin: ChildProcessWithoutNullStreams["stdin"];
-  readonly stdout: ChildProcessWithoutNullStreams["stdout"];
-  readonly stderr: ChildProcessWithoutNullStreams["stderr"];
-  /** Resolves when the program itself has ended; what it started may live on. */
-  readonly exited: Promise<ExitStatus>;
-  /** Ends this program and what it started; the rest of the tree goes on. */
+/** A program of a tree. */
+export interface ContainedProcess extends StartedProcess {
+  /** Ends this program and what it started; the rest of the tree goes on. Rejects where the system does not let it look. */
   end(limits?: Partial<SweepLimits>): Promise<void>;
+}
+
+/** A process that is alive of a tree, or in whose session one is. */
+export interface Root extends ProcessIdentity {
+  /** Whether it is a program that the tree started and that has not ended: no other process has its PID. */
+  readonly running: boolean;
 }
 
 /** What a tree needs of the containment that makes it. */
@@ -76,99 +66,206 @@ export interface TreeHost {
   readonly level: Containment;
   readonly wrapper: NamespaceWrapper | undefined;
   readonly listProcesses: ListProcesses;
-  /** Called with all programs that were started so far, before and after each start. */
-  record(mark: string, roots: readonly ProcessIdentity[]): Promise<void>;
+  /** Called with what is alive of the programs that were started: before the first start, after each, and after each end. */
+  record(mark: string, roots: readonly Root[]): Promise<void>;
   /** Called once, when nothing of the tree is left to end. */
   forget(mark: string): Promise<void>;
 }
 
+/** How long after a failure to look for processes it is tried again: doubled each time, up to the second. */
+const FIRST_RETRY_MS = 1_000;
+const LONGEST_RETRY_MS = 60_000;
+
+/** A program of a tree that has not ended, or that left something behind. */
+interface Part {
+  readonly process: ContainedProcess;
+  /** The program and what it started: it has a mark of its own. */
+  readonly members: TreeMembers;
+  hasExited: boolean;
+  isEnding: boolean;
+}
+
 /** Makes an empty tree with a mark of its own. */
 export function createProcessTree(host: TreeHost): ProcessTree {
-  const members: TreeMembers = { mark: createMark(), known: new Map() };
-  const processes: ContainedProcess[] = [];
-  const roots: ProcessIdentity[] = [];
-  const pending = new Set<Promise<void>>();
-  let starting: Promise<unknown> = Promise.resolve();
-  let ended: Promise<ContainmentResult> | undefined;
+  return new MarkedTree(host);
+}
 
-  const remember = async (pid: number, part: TreeMembers): Promise<void> => {
-    const identity = await identify(pid);
-    if (identity === undefined) return;
-    for (const { known } of [members, part]) known.set(pid, identity.startTime);
-    roots.push({ pid, startTime: identity.startTime });
-    await host.record(members.mark, roots);
-  };
+class MarkedTree implements ProcessTree {
+  readonly #members = treeMembers(createMark());
+  readonly #parts = new Set<Part>();
+  /** Those that have exited and were not looked after yet. */
+  #exited: Part[] = [];
+  /** Work that the end waits for; none of it rejects. */
+  readonly #pending = new Set<Promise<void>>();
+  #starting: Promise<unknown> = Promise.resolve();
+  #looking: Promise<void> = Promise.resolve();
+  #recording: Promise<void> = Promise.resolve();
+  #isRecorded = false;
+  #isForgotten = false;
+  #missed: string | undefined;
+  #ended: Promise<ContainmentResult> | undefined;
 
-  const start = async (command: Command): Promise<ContainedProcess> => {
-    if (ended !== undefined) throw new Error("the process tree has ended");
-    await host.record(members.mark, roots);
-    const part: TreeMembers = { mark: createMark(), known: new Map() };
-    const env = { ...command.env, ...markVariables(members.mark), ...markVariables(part.mark) };
-    const child = await spawnDetached({ ...command, env }, host.wrapper);
+  constructor(private readonly host: TreeHost) {}
+
+  spawn(command: Command): Promise<ContainedProcess> {
+    const started = this.#starting.then(() => this.#start(command));
+    this.#starting = started.catch(() => {});
+    return started;
+  }
+
+  end(limits: Partial<EndLimits> = {}): Promise<ContainmentResult> {
+    this.#ended ??= this.#endAll({ ...DEFAULT_END_LIMITS, ...limits });
+    return this.#ended;
+  }
+
+  async #start(command: Command): Promise<ContainedProcess> {
+    if (this.#ended !== undefined) throw new Error("the process tree has ended");
+    if (!this.#isRecorded) await this.#record();
+    const members = treeMembers(createMark());
+    const env = { ...command.env, ...markVariables(this.#members.mark), ...markVariables(members.mark) };
+    const child = await spawnDetached({ ...command, env }, this.host.wrapper);
+    const process: ContainedProcess = { ...child, end: (limits = {}) => this.#endPart(part, limits) };
+    const part: Part = { process, members, hasExited: false, isEnding: false };
+    this.#parts.add(part);
+    for (const { held } of [this.#members, members]) held.add(child.pid);
     // Not waited for: whoever asked must listen to the program's output before it can end.
-    const remembered = remember(child.pid, part);
-    pending.add(remembered);
-    void remembered.finally(() => pending.delete(remembered));
-    const end = async (limits: Partial<SweepLimits> = {}): Promise<void> => {
-      await remembered;
-      await endMembers(part, { ...DEFAULT_END_LIMITS, ...limits }, host.listProcesses);
-    };
-    const contained = { ...child, end };
-    processes.push(contained);
-    return contained;
-  };
+    this.#inBackground(this.#identify(part));
+    void child.exited.then(() => this.#onExit(part));
+    return process;
+  }
 
-  const endAll = async (limits: EndLimits): Promise<ContainmentResult> => {
-    await starting;
-    await Promise.all(pending);
+  /** Has `work` done before the tree ends. Where it fails, a record is older than it might be. */
+  #inBackground(work: Promise<void>): void {
+    const pending = work.catch(() => {}).then(() => void this.#pending.delete(pending));
+    this.#pending.add(pending);
+  }
+
+  /** Has the program found by others, too, should this process die. */
+  async #identify({ process, members }: Part): Promise<void> {
+    const identity = await identify(process.pid);
+    if (identity === undefined || !members.held.has(process.pid)) return;
+    for (const { known } of [this.#members, members]) known.set(process.pid, identity.startTime);
+    await this.#record();
+  }
+
+  #onExit(part: Part): void {
+    part.hasExited = true;
+    if (this.#ended !== undefined || part.isEnding) return;
+    if (!this.#parts.has(part)) {
+      this.#letGo(part);
+      return;
+    }
+    this.#exited.push(part);
+    this.#looking = this.#looking.then(() => this.#lookAfter(this.#exited.splice(0)));
+    this.#inBackground(this.#looking);
+  }
+
+  /** Notes what programs left behind, before their PIDs can be others'. */
+  async #lookAfter(parts: readonly Part[]): Promise<void> {
+    if (parts.length === 0 || this.#ended !== undefined) return;
+    try {
+      const processes = await this.host.listProcesses();
+      findMembers(processes, this.#members);
+      for (const part of parts) if (findMembers(processes, part.members).length === 0) this.#parts.delete(part);
+    } catch (error) {
+      this.#missed = `what a program left behind when it ended could not be looked for: ${messageOf(error)}`;
+    }
+    for (const part of parts) this.#letGo(part);
+    this.#inBackground(this.#record());
+  }
+
+  /** From now on the program's PID may be another process's. */
+  #letGo({ process: { pid }, members }: Part): void {
+    for (const { held } of [this.#members, members]) held.delete(pid);
+  }
+
+  async #endPart(part: Part, limits: Partial<SweepLimits>): Promise<void> {
+    part.isEnding = true;
+    try {
+      const left = await endMembers(part.members, { ...DEFAULT_END_LIMITS, ...limits }, this.host.listProcesses);
+      if (left.length === 0) this.#parts.delete(part);
+    } finally {
+      part.isEnding = false;
+      if (this.#ended === undefined) {
+        if (part.hasExited) this.#letGo(part);
+        this.#inBackground(this.#record());
+      }
+    }
+  }
+
+  #record(): Promise<void> {
+    const recording = this.#recording.then(async () => {
+      if (this.#isForgotten) return;
+      const { mark, held } = this.#members;
+      const roots = [...this.#parts].flatMap(({ members }) => [...members.known]);
+      await this.host.record(
+        mark,
+        roots.map(([pid, startTime]) => ({ pid, startTime, running: held.has(pid) })),
+      );
+      this.#isRecorded = true;
+    });
+    this.#recording = recording.catch(() => {});
+    return recording;
+  }
+
+  async #endAll(limits: EndLimits): Promise<ContainmentResult> {
+    const { level } = this.host;
+    try {
+      return { level, ...(await this.#endOnce(limits)) };
+    } catch (error) {
+      this.#retryLater(limits, FIRST_RETRY_MS);
+      return { level, ...couldNotList(error) };
+    }
+  }
+
+  async #endOnce(limits: EndLimits): Promise<Pick<ContainmentResult, "escaped" | "error">> {
+    await this.#starting;
+    await Promise.all(this.#pending);
+    const { listProcesses } = this.host;
+    const programs = [...this.#parts].map(({ process }) => process);
     // Before anything ends: what cleared its environment can still be told by its parent.
-    findMembers(await host.listProcesses(), members);
-    for (const { stdin } of processes) stdin.end();
-    await within(Promise.all(processes.map(({ exited }) => exited)), limits.eofGraceMs);
-    const survivors = await endMembers(members, limits, host.listProcesses);
-    if (survivors.length === 0) await host.forget(members.mark);
-    return { level: host.level, escaped: survivors.map(({ name, pid }) => `${name} (PID ${pid})`) };
-  };
+    findMembers(await listProcesses(), this.#members);
+    for (const { stdin } of programs) stdin.end();
+    await within(Promise.all(programs.map(({ exited }) => exited)), limits.eofGraceMs);
+    const survivors = await endMembers(this.#members, limits, listProcesses);
+    const error = survivors.length === 0 ? await this.#forget() : this.#missed;
+    return { escaped: survivors.map(describeProcess), ...(error === undefined ? {} : { error }) };
+  }
 
-  return {
-    spawn(command) {
-      const started = starting.then(() => start(command));
-      starting = started.catch(() => {});
-      return started;
-    },
-    end(limits = {}) {
-      ended ??= endAll({ ...DEFAULT_END_LIMITS, ...limits });
-      return ended;
-    },
-  };
+  /** Returns what went wrong. A record that stays does no harm: the next runtime finds nothing of it. */
+  async #forget(): Promise<string | undefined> {
+    this.#isForgotten = true;
+    await this.#recording;
+    try {
+      await this.host.forget(this.#members.mark);
+      return this.#missed;
+    } catch (error) {
+      return `the record of the processes could not be removed: ${messageOf(error)}`;
+    }
+  }
+
+  /** Nobody waits any more, and what is left must end nevertheless. */
+  #retryLater(limits: EndLimits, pauseMs: number): void {
+    const again = (): void => {
+      for (const part of this.#parts) if (part.hasExited) this.#letGo(part);
+      this.#endOnce(limits).catch(() => this.#retryLater(limits, Math.min(2 * pauseMs, LONGEST_RETRY_MS)));
+    };
+    setTimeout(again, pauseMs).unref();
+  }
 }
 
-/** Spawns in a new session; resolves once the program runs. */
-async function spawnDetached(
-  { command, args, cwd, env }: Command,
-  wrapper: NamespaceWrapper = [],
-): Promise<Omit<ContainedProcess, "end">> {
-  const [file = command, ...rest] = [...wrapper, command, ...args];
-  const child = spawn(file, rest, { cwd, env, detached: true, stdio: "pipe" });
-  const exited = new Promise<ExitStatus>((resolve) => {
-    child.once("exit", (code, signal) => resolve(toExitStatus(code, signal, wrapper.length > 0)));
-  });
-  await new Promise<void>((resolve, reject) => {
-    child.once("spawn", resolve);
-    child.once("error", reject);
-  });
-  // Later errors, such as a write to a program that has ended, show in `exited`.
-  for (const emitter of [child, child.stdin, child.stdout, child.stderr]) emitter.on("error", () => {});
-  const { pid, stdin, stdout, stderr } = child;
-  if (pid === undefined) throw new Error(`${command} has no process ID`);
-  return { pid, stdin, stdout, stderr, exited };
+/** The report where it is not known what is alive. */
+export function couldNotList(cause: unknown): Pick<ContainmentResult, "escaped" | "error"> {
+  return { escaped: ["not known"], error: `the processes could not be listed: ${messageOf(cause)}` };
 }
 
-function toExitStatus(code: number | null, signal: NodeJS.Signals | null, isWrapped: boolean): ExitStatus {
-  const signals = Object.entries(constants.signals) as [NodeJS.Signals, number][];
-  const told = isWrapped ? signals.find(([, number]) => code === 128 + number)?.[0] : undefined;
-  if (told !== undefined) return { code: undefined, signal: told };
-  return { code: code ?? undefined, signal: signal ?? undefined };
+/** How a report names a process. */
+export function describeProcess({ name, pid }: { readonly name: string; readonly pid: number }): string {
+  return `${name} (PID ${pid})`;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Waits for `work`, at most `limitMs`. */
