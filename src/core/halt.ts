@@ -9,13 +9,8 @@ export type Halt =
 
 /** Stops a runner: the first reason counts, but that letting go goes before all. */
 export class HaltSwitch {
-  readonly #halted = Promise.withResolvers<void>();
+  readonly #waiting = new Set<() => void>();
   #halt: Halt | undefined;
-
-  /** Resolves when there is a reason. */
-  get halted(): Promise<void> {
-    return this.#halted.promise;
-  }
 
   get halt(): Halt | undefined {
     return this.#halt;
@@ -30,8 +25,19 @@ export class HaltSwitch {
   stop(halt: Halt): boolean {
     if (this.#halt !== undefined && (halt.kind !== "abandon" || this.isAbandoned)) return false;
     this.#halt = halt;
-    this.#halted.resolve();
+    for (const stop of this.#waiting) stop();
+    this.#waiting.clear();
     return true;
+  }
+
+  /** Waits for `work`, or until there is a reason: then the result is undefined. Of work that has ended nothing is kept. */
+  unlessHalted<T>(work: Promise<T>): Promise<T | undefined> {
+    return new Promise((resolve, reject) => {
+      const stop = (): void => resolve(undefined);
+      if (this.#halt === undefined) this.#waiting.add(stop);
+      else stop();
+      work.then(resolve, reject).finally(() => this.#waiting.delete(stop));
+    });
   }
 }
 

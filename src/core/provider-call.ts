@@ -2,6 +2,7 @@ import { type Bounded, bounded, promised } from "./bounded.js";
 import { cancelTimeoutOf } from "./clean-up.js";
 import type { Clock } from "./clock.js";
 import type { Failure } from "./decide-run.js";
+import type { HaltSwitch } from "./halt.js";
 import { checkOutcome, type TurnEnd, thrown } from "./outcome.js";
 import type { Provider } from "./provider.js";
 import { ProviderLostError } from "./provider-lost.js";
@@ -28,12 +29,12 @@ export interface ProviderCall {
   readonly ended: Promise<CallEnd>;
 }
 
-/** Calls a provider for one turn, until it returns, `replaced` or `halted` resolves. */
+/** Calls a provider for one turn, until it returns, `replaced` resolves or the execution is halted. */
 export function callProvider(
   clock: Clock,
   provider: Provider,
   turn: Turn,
-  halted: Promise<void>,
+  halt: HaltSwitch,
   replaced: Promise<void>,
 ): ProviderCall {
   const running = promised(() => provider.run(turn));
@@ -42,34 +43,22 @@ export function callProvider(
     (error: unknown): Bounded<unknown> => ({ kind: "threw", error }),
   );
   const ended = Promise.race([
-    settled.then((end) => ({ kind: "settled" as const, end })),
-    halted.then(() => ({ kind: "halted" as const })),
-    replaced.then(() => ({ kind: "replaced" as const })),
-  ]).then(async (first): Promise<CallEnd> => {
-    if (first.kind === "halted") return first;
-    if (first.kind === "replaced") return await replace(clock, provider, turn, settled, halted);
-    turn.end();
-    return toCallEnd(first.end, turn);
-  });
-  return { running, ended };
+    settled.then((end) => () => finish(end, turn)),
+    replaced.then(() => () => replace(clock, provider, turn, settled)),
+  ]).then(async (goOn): Promise<CallEnd> => (halt.halt === undefined ? await goOn() : { kind: "halted" }));
+  return { running, ended: halt.unlessHalted(ended).then((end) => end ?? { kind: "halted" }) };
 }
 
-async function replace(
-  clock: Clock,
-  provider: Provider,
-  turn: Turn,
-  settled: Promise<unknown>,
-  halted: Promise<void>,
-): Promise<CallEnd> {
+async function replace(clock: Clock, provider: Provider, turn: Turn, settled: Promise<unknown>): Promise<CallEnd> {
   turn.abort(new TurnAbortedError("replaced", "the turn was replaced by a new input"));
   const limitMs = cancelTimeoutOf(provider);
-  const gone = await Promise.race([bounded(clock, limitMs, settled), halted]);
+  const gone = await bounded(clock, limitMs, settled);
   turn.end();
-  if (gone === undefined) return { kind: "halted" };
   return gone.kind === "late" ? { kind: "stuck", limitMs } : { kind: "replaced" };
 }
 
-function toCallEnd(end: Bounded<unknown>, turn: Turn): CallEnd {
+async function finish(end: Bounded<unknown>, turn: Turn): Promise<CallEnd> {
+  turn.end();
   if (end.kind !== "threw") {
     return { kind: "ended", end: checkOutcome(end.kind === "done" ? end.value : undefined, turn.text) };
   }

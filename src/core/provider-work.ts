@@ -124,7 +124,7 @@ export class ProviderWork {
     if (start === undefined || turn === undefined) return;
     this.#entered = true;
     this.#running = promised(() => start.call(provider, turn));
-    const started = await Promise.race([bounded(clock, startTimeoutMs, this.#running), halt.halted]);
+    const started = await halt.unlessHalted(bounded(clock, startTimeoutMs, this.#running));
     if (started?.kind === "threw") fail(thrown(started.error));
     if (started?.kind === "late") {
       const message = `the provider did not start within ${startTimeoutMs} ms`;
@@ -137,7 +137,7 @@ export class ProviderWork {
     const { provider, clock, halt } = this.#options;
     this.#entered = true;
     this.#resume = undefined;
-    const call = callProvider(clock, provider, turn, halt.halted, this.#replaced.promise);
+    const call = callProvider(clock, provider, turn, halt, this.#replaced.promise);
     this.#running = call.running;
     this.#replaceIfAsked();
     return await call.ended;
