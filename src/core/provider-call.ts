@@ -60,7 +60,7 @@ async function replace(clock: Clock, provider: Provider, turn: Turn, settled: Pr
 async function finish(end: Bounded<unknown>, turn: Turn): Promise<CallEnd> {
   turn.end();
   if (end.kind !== "threw") {
-    return { kind: "ended", end: checkOutcome(end.kind === "done" ? end.value : undefined, turn.text) };
+    return { kind: "ended", end: checkOutcome(end.kind === "done" ? end.value : undefined, await turn.collectText()) };
   }
   const failure = thrown(end.error);
   if (end.error instanceof ProviderLostError) return { kind: "lost", failure };

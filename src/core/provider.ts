@@ -128,8 +128,9 @@ export interface ProviderContext {
   history(): Promise<readonly HistoryItem[]>;
   /**
    * Appends events in order and resolves once they are stored. Await it: that is
-   * the back-pressure. `extra` is stored in the same write. Rejects with EVENT_TOO_LARGE, or with PROVIDER_PROTOCOL_VIOLATION's error,
-   * which also fails the execution. After the terminal event it does nothing.
+   * the back-pressure. `extra` is stored in the same write. Rejects with EVENT_TOO_LARGE, with STORE_UNAVAILABLE (then nothing of it is
+   * stored: emit it again), or with PROVIDER_PROTOCOL_VIOLATION's error, which also fails the execution. After the terminal event it does
+   * nothing.
    */
   emit(events: ProviderEvent | readonly ProviderEvent[], extra?: EmitExtra): Promise<void>;
   /**
@@ -142,7 +143,7 @@ export interface ProviderContext {
   steers(): AsyncIterable<Steer>;
   /** Announces an artifact. `id` must be new in the execution. */
   artifact(descriptor: MessageInitShape<typeof ArtifactSchema>): Promise<void>;
-  /** Keeps the provider's opaque state, at most 1 MiB, with the next append. */
+  /** Keeps the provider's opaque state, at most 1 MiB, with the next append that is stored. */
   saveResumeState(state: Uint8Array): void;
   /** A folder of this execution's own, made at the first call and removed at the end. */
   scratchDir(): Promise<string>;

@@ -244,9 +244,9 @@ export class Runner {
     const failure = this.#halt.kind === "fail" ? this.#halt.failure : undefined;
     const cancel = writer.head.execution.cancel?.reason ?? "";
     const cleanup = await this.#work.cleanUp(failure?.message ?? cancel);
+    const emitted = this.#switch.isAbandoned ? undefined : await this.#work.turn?.collectText();
     if (this.#switch.isAbandoned) return;
-    const partial = this.#work.turn?.text.text ?? "";
-    await this.#decide((fold) => decideEnd(fold, failure, cleanup, partial, clock.now()));
+    await this.#decide((fold) => decideEnd(fold, failure, cleanup, emitted?.text ?? "", clock.now()));
   }
 
   #decide<T>(decide: Decide<T>): Promise<T> {

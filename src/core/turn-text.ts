@@ -17,11 +17,9 @@ export class TextCollector {
     return { text: this.#text, truncated: this.#truncated };
   }
 
-  /** Adds what of `payloads` is text. */
-  add(payloads: readonly PayloadInit[]): void {
-    for (const payload of payloads) {
-      if (payload.case === "outputTextDelta" && !this.#truncated) this.#append(payload.value.text ?? "");
-    }
+  /** Adds what {@link deltasOf} gives. */
+  add(deltas: readonly string[]): void {
+    for (const delta of deltas) if (!this.#truncated) this.#append(delta);
   }
 
   #append(piece: string): void {
@@ -30,6 +28,11 @@ export class TextCollector {
     this.#sizeBytes += Buffer.byteLength(cut.text);
     this.#truncated = cut.truncated;
   }
+}
+
+/** Returns the text of each text delta. */
+export function deltasOf(payloads: readonly PayloadInit[]): readonly string[] {
+  return payloads.flatMap((payload) => (payload.case === "outputTextDelta" ? [payload.value.text ?? ""] : []));
 }
 
 /** Collects again what the current turn emitted before a crash; `turnStart` is the sequence of its first event. */
@@ -41,7 +44,7 @@ export async function recollect(store: Store, key: ExecutionKey, turnStart: numb
     const chunks = slice?.chunks ?? [];
     for (const chunk of chunks) {
       const events = decodeChunk(chunk).filter((event) => event.sequence > after);
-      collector.add(events.map((event) => event.payload as PayloadInit));
+      collector.add(deltasOf(events.map((event) => event.payload as PayloadInit)));
     }
     const last = chunks.at(-1)?.lastSequence ?? after;
     if (last <= after || last >= (slice?.headSequence ?? 0)) return collector;

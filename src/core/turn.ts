@@ -8,8 +8,9 @@ import type { ActionDesk } from "./action-desk.js";
 import { supports } from "./capability.js";
 import { checkEmission } from "./check-emission.js";
 import type { Clock } from "./clock.js";
+import { decideEmit } from "./decide-emit.js";
 import { decideSteer } from "./decide-input.js";
-import { type Decision, nothing, type PayloadInit, record } from "./decision.js";
+import { nothing } from "./decision.js";
 import { invalid, isHarnessError } from "./errors.js";
 import { type Fold, toExecution } from "./fold.js";
 import { isTerminal } from "./lifecycle.js";
@@ -26,8 +27,8 @@ import type {
   ResumeInfo,
   Steer,
 } from "./provider.js";
-import type { ArtifactRow, SideWrites, Store } from "./store.js";
-import type { TextCollector } from "./turn-text.js";
+import type { Store } from "./store.js";
+import { deltasOf, type TextCollector } from "./turn-text.js";
 import { ProtocolViolationError } from "./violation.js";
 import { wellFormed } from "./well-formed.js";
 import type { Writer } from "./writer.js";
@@ -65,7 +66,12 @@ export class Turn implements ProviderContext {
   readonly #options: TurnOptions;
   readonly #abort = new AbortController();
   #over = false;
+  /** Settles once all that was emitted so far is stored or refused. */
+  #emitted: Promise<unknown> = Promise.resolve();
+  /** Saved, and not in any write yet. */
   #resumeState: Uint8Array | undefined;
+  /** How many states there were: one that was refused is not put back over a newer one. */
+  #resumeStates = 0;
   #wakeSteers: (() => void) | undefined;
   /** Something changed since the steers were last looked at. */
   #hinted = false;
@@ -94,10 +100,6 @@ export class Turn implements ProviderContext {
   get log(): Log {
     return this.#options.log;
   }
-  /** The text emitted so far. */
-  get text(): TurnText {
-    return this.#options.text.text;
-  }
 
   history(): Promise<readonly HistoryItem[]> {
     return this.#options.history();
@@ -121,20 +123,35 @@ export class Turn implements ProviderContext {
     this.#wakeSteers?.();
   }
 
+  /** Returns the text emitted so far, as much of it as is stored; waits for what is under way. */
+  async collectText(): Promise<TurnText> {
+    await this.#emitted;
+    return this.#options.text.text;
+  }
+
   async emit(events: ProviderEvent | readonly ProviderEvent[], extra: EmitExtra = {}): Promise<void> {
     const { writer, manifest, clock, fence, text } = this.#options;
     if (isTerminal(writer.head.execution.state)) return;
     const list = Array.isArray(events) ? (events as readonly ProviderEvent[]) : [events as ProviderEvent];
     const payloads = this.#guard(() => list.flatMap((event) => checkEmission(event, manifest)));
     const artifacts = this.#guard(() => (extra.artifacts ?? []).map((descriptor) => this.#checkArtifact(descriptor)));
+    const deltas = deltasOf(payloads); // Now: what is emitted is its provider's again before it is stored.
+    const saved = this.#resumeState;
     if (extra.resumeState !== undefined) this.saveResumeState(extra.resumeState);
+    const states = this.#resumeStates;
     const emission = { payloads, artifacts, mark: extra.mark, resumeState: this.#takeResumeState() };
-    const stored = writer.decide((fold) => decideEmit(fold, emission, clock.now()), fence);
-    text.add(payloads);
+    const stored = writer
+      .decide((fold) => decideEmit(fold, emission, clock.now()), fence)
+      .then((recorded) => {
+        if (recorded) text.add(deltas);
+      });
+    this.#emitted = stored.catch(() => undefined);
     this.#options.onEmitted(writer.head);
     try {
       await stored;
     } catch (error) {
+      // What was saved for the next write goes with the one after; what was given for this one is the caller's again.
+      if (saved !== undefined && states === this.#resumeStates) this.#resumeState = saved;
       this.#latch(error);
       throw error;
     }
@@ -172,6 +189,7 @@ export class Turn implements ProviderContext {
       throw invalid("resume_state", `it is ${state.length} bytes and may be ${MAX_RESUME_STATE_BYTES}`);
     }
     this.#resumeState = Uint8Array.from(state);
+    this.#resumeStates++;
   }
 
   /** Tells the provider's iterator of steers that there may be one. */
@@ -252,40 +270,4 @@ export class Turn implements ProviderContext {
   #latch(error: unknown): void {
     if (error instanceof ProtocolViolationError && !isHarnessError(error)) this.#options.onViolation(error.message);
   }
-}
-
-/** What one call of `emit` appends. */
-interface Emission {
-  readonly payloads: readonly PayloadInit[];
-  readonly artifacts: readonly Artifact[];
-  readonly mark: number | undefined;
-  readonly resumeState: Uint8Array | undefined;
-}
-
-function decideEmit(fold: Fold, { payloads, artifacts, mark, resumeState }: Emission, nowMs: number): Decision {
-  if (isTerminal(fold.execution.state)) return nothing(fold, undefined);
-  mustBeNew(fold, artifacts);
-  const announced = artifacts.map((artifact): PayloadInit => ({ case: "artifactCreated", value: { artifact } }));
-  const { fold: after, events } = record(fold, [...payloads, ...announced], nowMs);
-  const marked = mark === undefined ? after : { ...after, inner: { ...after.inner, mark } };
-  const side: SideWrites = {
-    ...(resumeState === undefined ? {} : { resumeState }),
-    ...(artifacts.length === 0 ? {} : { artifacts: artifacts.map(toRow) }),
-  };
-  const writes = mark !== undefined || Object.keys(side).length > 0;
-  return { fold: marked, events, ...(writes ? { side } : {}), result: undefined };
-}
-
-function mustBeNew({ artifactIds }: Fold, artifacts: readonly Artifact[]): void {
-  const seen = new Set<string>();
-  for (const { id } of artifacts) {
-    if (artifactIds.has(id) || seen.has(id)) {
-      throw new ProtocolViolationError(`the execution has an artifact ${JSON.stringify(id)} already`);
-    }
-    seen.add(id);
-  }
-}
-
-function toRow(artifact: Artifact): ArtifactRow {
-  return { artifactId: artifact.id, bytes: toBinary(ArtifactSchema, artifact) };
 }

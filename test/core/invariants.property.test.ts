@@ -3,12 +3,16 @@ import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ActionKind } from "../../gen/ts/harnessruntime/v1/action_pb.js";
+import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import type { Event } from "../../gen/ts/harnessruntime/v1/event_pb.js";
+import { type Execution, ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { InputMode } from "../../gen/ts/harnessruntime/v1/input_pb.js";
 import { isHarnessError } from "../../src/core/errors.js";
 import { isTerminal } from "../../src/core/lifecycle.js";
+import type { ProviderEvent } from "../../src/core/provider.js";
 import { scriptedProvider } from "../../src/providers/scripted/scripted.js";
 import { FakeClock, settle } from "./fake-clock.js";
-import { eventsOf, Kit } from "./kit.js";
+import { eventsOf, Kit, manifest, provider } from "./kit.js";
 
 const runs = process.env["SOAK"] === "1" ? 2_000 : 60;
 
@@ -48,6 +52,13 @@ const command = fc.oneof(
     }),
   },
   {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("hurry" as const),
+      writes: fc.array(fc.constantFrom("text", "state", "both"), { minLength: 1, maxLength: 6 }),
+    }),
+  },
+  {
     weight: 3,
     arbitrary: fc.record({
       do: fc.constant("send" as const),
@@ -63,10 +74,47 @@ const command = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant("step" as const), ms: fc.nat(4_000) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("turns" as const), count: fc.nat(8) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("crash" as const) }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("refuse" as const), writes: fc.integer({ min: 1, max: 3 }) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("refuse" as const),
+      writes: fc.integer({ min: 1, max: 3 }),
+      sideRowsAlone: fc.boolean(),
+    }),
+  },
 );
 
 type Command = typeof command extends fc.Arbitrary<infer C> ? C : never;
+
+/** Emits all that its config says at once, and again what the store refuses. */
+const hasty = provider(
+  async (context) => {
+    const { config, attempt, turn } = context;
+    const writes = (config["writes"] ?? []) as readonly ("text" | "state" | "both")[];
+    const emissions = writes.map((write, index) => {
+      const text = `${attempt}.${turn}.${index} `;
+      const events: ProviderEvent[] = write === "state" ? [] : [deltaOf(text)];
+      const extra = write === "text" ? {} : { resumeState: Buffer.from(text), mark: index + 1 };
+      return insist(() => context.emit(events, extra));
+    });
+    await Promise.all(emissions);
+  },
+  { manifest: manifest("hasty") },
+);
+
+function deltaOf(text: string): ProviderEvent {
+  return { case: "outputTextDelta", value: { text } } as ProviderEvent;
+}
+
+async function insist(emit: () => Promise<void>): Promise<void> {
+  for (;;) {
+    try {
+      return await emit();
+    } catch (error) {
+      if (!isHarnessError(error, ErrorReason.STORE_UNAVAILABLE)) throw error;
+    }
+  }
+}
 
 /** Runs commands against one kit; what a caller is refused is fine, anything that is not a typed refusal is not. */
 class World {
@@ -83,6 +131,11 @@ class World {
     switch (next.do) {
       case "start":
         return await this.start(next.steps, next.key);
+      case "hurry":
+        return await this.allowed(async () => {
+          const { id } = await this.kit.start({ providerId: "hasty", config: { writes: [...next.writes] } });
+          this.ids.push(id);
+        });
       case "send":
         return await this.on(next.which, (id) => this.kit.send(id, next.mode, "input"));
       case "respond":
@@ -99,7 +152,10 @@ class World {
         return await this.kit.crash();
       case "refuse": {
         let left = next.writes;
-        this.kit.store.tamper = () => (left-- > 0 ? "refuse" : "pass");
+        this.kit.store.tamper = ({ chunk }) => {
+          const mayFail = chunk === undefined || !next.sideRowsAlone;
+          return mayFail && left-- > 0 ? "refuse" : "pass";
+        };
         return;
       }
     }
@@ -155,10 +211,26 @@ class World {
     await settle();
     await this.look();
     for (const id of this.ids) {
-      const { state, lastSequence } = await this.kit.get(id);
+      const execution = await this.kit.get(id);
+      const { state, lastSequence } = execution;
       expect(isTerminal(state), `execution ${id} in state ${state}`).toBe(true);
       expect(this.seen.get(id)).toEqual(Array.from({ length: lastSequence }, (_, index) => index + 1));
+      if (execution.providerId === "hasty") await this.checkOutput(execution);
     }
+  }
+
+  /** What was emitted again is in the log once, and in the output as it is in the log. */
+  async checkOutput({ id, state, turn, finalOutput }: Execution): Promise<void> {
+    const deltas = (await this.kit.events(id)).filter(({ payload }) => payload.case === "outputTextDelta");
+    const textOf = ({ payload }: Event) => (payload.case === "outputTextDelta" ? payload.value.text : "");
+    expect(new Set(deltas.map(textOf)).size).toBe(deltas.length);
+    if (state !== ExecutionState.SUCCEEDED) return;
+    expect(finalOutput ?? "").toBe(
+      deltas
+        .filter((event) => event.turn === turn)
+        .map(textOf)
+        .join(""),
+    );
   }
 }
 
@@ -167,7 +239,7 @@ describe("invariants", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(command, { minLength: 5, maxLength: 40 }), async (commands) => {
         const clock = new FakeClock();
-        const kit = new Kit({ clock, providers: [scriptedProvider({ clock })] });
+        const kit = new Kit({ clock, providers: [scriptedProvider({ clock }), hasty] });
         await kit.open();
         const world = new World(kit);
         for (const next of commands) await world.run(next);
