@@ -12,7 +12,7 @@ export interface NewToken {
   readonly userId: string;
   /** Default: all but `providers:connect`. */
   readonly scopes?: readonly string[];
-  /** From now, in milliseconds; unset never ends. */
+  /** From now, in milliseconds, at most 100 years; unset never ends. */
   readonly lifetimeMs?: number;
   /** What it is for. */
   readonly note?: string;
@@ -35,15 +35,22 @@ const SECRET_BYTES = 32;
 const DEFAULT_SCOPES: readonly Scope[] = ["read", "run", "respond"];
 /** How old what a server knows of the file may be, in milliseconds. */
 const RELOAD_MS = 1_000;
+/** 100 years. */
+const LONGEST_LIFETIME_MS = 876_600 * 3_600_000;
 /** What the hash of an unknown token is compared with, so that both take the same time. */
 const NO_HASH = Buffer.alloc(32);
 
 /**
  * Opens the tokens in the file `path`, which the first {@link Tokens.create}
  * makes. Where the file is damaged every call fails with STORE_UNAVAILABLE.
+ * `elapsed` never goes back, as the time of day may.
  */
-export function openTokens(path: string, now: () => number = Date.now): Tokens {
-  const cached = cacheRows(path, now);
+export function openTokens(
+  path: string,
+  now: () => number = Date.now,
+  elapsed: () => number = () => performance.now(),
+): Tokens {
+  const cached = cacheRows(path, elapsed);
   return {
     async create({ tenantId, userId, scopes = DEFAULT_SCOPES, lifetimeMs, note = "" }) {
       const row: TokenRow = {
@@ -52,7 +59,7 @@ export function openTokens(path: string, now: () => number = Date.now): Tokens {
         userId: mustName("user_id", userId),
         scopes: scopes.map(mustScope),
         createTimeMs: now(),
-        ...(lifetimeMs !== undefined && { expireTimeMs: now() + mustPositive(lifetimeMs) }),
+        ...(lifetimeMs !== undefined && { expireTimeMs: now() + mustLifetime(lifetimeMs) }),
         note,
         hash: "",
       };
@@ -84,7 +91,7 @@ export function openTokens(path: string, now: () => number = Date.now): Tokens {
 }
 
 /** Returns a reader of the file's rows by ID that looks at the file at most once in {@link RELOAD_MS}. */
-function cacheRows(path: string, now: () => number): () => Promise<ReadonlyMap<string, TokenRow>> {
+function cacheRows(path: string, elapsed: () => number): () => Promise<ReadonlyMap<string, TokenRow>> {
   let rows: ReadonlyMap<string, TokenRow> = new Map();
   let version = "";
   let lookedMs = Number.NEGATIVE_INFINITY;
@@ -95,10 +102,10 @@ function cacheRows(path: string, now: () => number): () => Promise<ReadonlyMap<s
       rows = new Map((await readTokenFile(path)).map((row) => [row.id, row]));
       version = current;
     }
-    lookedMs = now();
+    lookedMs = elapsed();
   };
   return async () => {
-    if (now() - lookedMs >= RELOAD_MS) {
+    if (elapsed() - lookedMs >= RELOAD_MS) {
       looking ??= look().finally(() => {
         looking = undefined;
       });
@@ -142,7 +149,7 @@ function mustScope(scope: string): Scope {
   return known;
 }
 
-function mustPositive(lifetimeMs: number): number {
-  if (lifetimeMs > 0 && Number.isFinite(lifetimeMs)) return lifetimeMs;
-  throw invalid("lifetime", "must be positive");
+function mustLifetime(lifetimeMs: number): number {
+  if (lifetimeMs > 0 && lifetimeMs <= LONGEST_LIFETIME_MS) return lifetimeMs;
+  throw invalid("lifetime", "must be positive and at most 876600h (100 years); without one a token never ends");
 }

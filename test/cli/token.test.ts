@@ -75,6 +75,20 @@ describe("token", () => {
       stderr: expect.stringMatching(/^harness: scopes: "root" is not one of read, .*\n$/),
     });
     expect(await harness(["token", "create", ...data])).toMatchObject({ code: 2 });
+    expect(await harness(["token", "create", "--user", "a", "--expires", "99999999999h", ...data])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^harness: lifetime: must be positive and at most 876600h .*\n$/),
+    });
+  });
+
+  test("a token that ends beyond every calendar is listed as one that never ends", async () => {
+    const data = mkdtempSync(join(folder, "beyond-"));
+    const token = { id: "a", tenantId: "t", userId: "u", scopes: ["read"], note: "", hash: "0".repeat(64) };
+    const tokens = [{ ...token, createTimeMs: 0, expireTimeMs: 360_000_000_000_000_000 }];
+    writeFileSync(join(data, "tokens.json"), JSON.stringify({ version: 1, tokens }));
+    const { code, stdout } = await harness(["token", "list", "--data", data]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^a +t +u +read +1970-01-01 +never$/m);
   });
 
   test("a damaged file is named, with the way out, and no server starts with it", async () => {

@@ -63,6 +63,8 @@ function tokensText(tokens: readonly Token[]): string {
   return table(["TOKEN", "TENANT", "USER", "SCOPES", "CREATED", "EXPIRES", "NOTE"], rows);
 }
 
+/** A time that is beyond every calendar, as older versions made them, is never. */
 function dayOf(timeMs: number | undefined): string {
-  return timeMs === undefined ? "never" : new Date(timeMs).toISOString().slice(0, 10);
+  const time = new Date(timeMs ?? Number.NaN);
+  return Number.isNaN(time.getTime()) ? "never" : time.toISOString().slice(0, 10);
 }
