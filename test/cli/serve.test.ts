@@ -1,6 +1,8 @@
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { beforeAll, describe, expect, test, vi } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { build, harness, ROOT, serve, start, startCommand } from "./support/processes.js";
 
 /** Each test starts processes, which a busy machine takes its time for. */
@@ -72,6 +74,18 @@ describe("serve", () => {
     running.child.kill("SIGKILL");
     await running.ended;
     await served.stop();
+  });
+
+  test("a damaged file of the providers that dialled in is named, with the way out", async () => {
+    const data = mkdtempSync(join(tmpdir(), "harness-damaged-"));
+    onTestFinished(() => rmSync(data, { recursive: true }));
+    writeFileSync(join(data, "remote-providers.json"), "");
+    const stderr = `harness: the file of providers that dialled in, ${data}/remote-providers.json, is damaged: restore it`;
+    expect(await harness(["serve", "--port", "0", "--data", data])).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining(stderr),
+    });
   });
 
   test("with the memory store it keeps nothing, and says so", async () => {

@@ -55,17 +55,21 @@ export async function serve(options: ConfigOptions, version: string): Promise<nu
 
 /** Opens everything; where a part fails, what is open already is closed again. */
 async function start(read: ReadConfig, version: string, log: Log): Promise<Serving> {
+  makeDataFolder(read.config.data);
+  const store = await openStore(mustHave(read.config.store), read.config.data);
+  return orClose(startOn(store, read, version, log), () => store.close());
+}
+
+async function startOn(store: Store, read: ReadConfig, version: string, log: Log): Promise<Serving> {
   const { config } = read;
-  makeDataFolder(config.data);
-  const store = await openStore(mustHave(config.store), config.data);
   const remote = await openRemote(config, log);
-  const runtime = await orClose(openRuntimeOf(read, store, remote, log), () => store.close());
-  showMeasured(runtime, config.data);
-  const services = remote === undefined ? [] : [remote.serve(runtime)];
-  const server = await orClose(listen(config, runtime, services, version, log), async () => {
-    await runtime.close(0);
-    await store.close();
-  });
+  const runtime = await openRuntimeOf(read, store, remote, log);
+  const listening = async (): Promise<RunningServer> => {
+    showMeasured(runtime, config.data);
+    const services = remote === undefined ? [] : [remote.serve(runtime)];
+    return listen(config, runtime, services, version, log);
+  };
+  const server = await orClose(listening(), () => runtime.close(0));
   return { server, runtime, store };
 }
 

@@ -1,13 +1,16 @@
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { ErrorReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { type ProviderManifest, ProviderManifestSchema } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
+import { HarnessError } from "../../core/errors.js";
 
 /**
  * The providers that ever dialled in, over restarts of the runtime: one that has
  * not come back yet is known and not available, and its executions wait for it.
  */
 export interface KnownManifests {
+  /** Fails with STORE_UNAVAILABLE where what is kept cannot be read. */
   load(): Promise<readonly ProviderManifest[]>;
   /** Keeps all of `manifests`, and nothing else. */
   save(manifests: readonly ProviderManifest[]): Promise<void>;
@@ -20,9 +23,14 @@ export function fileOfManifests(path: string): KnownManifests {
     async load() {
       const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
         if (error.code === "ENOENT") return "[]";
-        throw error;
+        throw unusable(path, `cannot be read (${error.message}): give the server's user the right to read it`, error);
       });
-      return (JSON.parse(text) as JsonValue[]).map((json) => fromJson(ProviderManifestSchema, json));
+      try {
+        return (JSON.parse(text) as JsonValue[]).map((json) => fromJson(ProviderManifestSchema, json));
+      } catch (error) {
+        const mend = "restore it from a backup, or move it away: each provider is known again once it dials in";
+        throw unusable(path, `is damaged: ${mend}`, error);
+      }
     },
     save(manifests) {
       const text = JSON.stringify(manifests.map((manifest) => toJson(ProviderManifestSchema, manifest)));
@@ -30,6 +38,11 @@ export function fileOfManifests(path: string): KnownManifests {
       return last;
     },
   };
+}
+
+function unusable(path: string, why: string, cause: unknown): HarnessError {
+  const message = `the file of providers that dialled in, ${path}, ${why}`;
+  return new HarnessError(ErrorReason.STORE_UNAVAILABLE, message, { file: path }, { cause });
 }
 
 async function replaceFile(path: string, text: string): Promise<void> {
