@@ -1,9 +1,10 @@
 import { CliError, EXIT } from "./cli-error.js";
+import { printable } from "./terminal/printable.js";
 
 /** Writes an error as one line to standard error, its hint as another, and returns the number to end with. */
 export async function reportError(error: unknown): Promise<number> {
   const message = await lineOf(error);
-  process.stderr.write(`harness: ${message.replace(/\s*\n\s*/g, " ")}\n`);
+  process.stderr.write(`harness: ${printable(message).replace(/\s*\n\s*/g, " ")}\n`);
   if (!(error instanceof CliError)) return EXIT.failed;
   if (error.hint !== undefined) process.stderr.write(`${error.hint}\n`);
   return error.exitCode;

@@ -91,6 +91,9 @@ test("a line of the log for people is its time, level, message and facts", () =>
   expect(toTextLine('{"level":"warn","time":"2026-01-02T03:04:05.678Z","port":1,"msg":"slow"}')).toBe(
     "03:04:05 warn  slow port=1\n",
   );
+  expect(toTextLine('{"level":"info","time":"2026-01-02T03:04:05.678Z","user":"a\u009b2J","msg":"\\u001b[2J"}')).toBe(
+    '03:04:05 info  [2J user="a2J"\n',
+  );
 });
 
 describe("progress", () => {

@@ -24,6 +24,7 @@ import { createLog } from "../serve/log.js";
 import { openNoisyProvider, openProviders } from "../serve/open-providers.js";
 import { type ConfigOptions, configOf } from "../server-options.js";
 import { printJson } from "../terminal/print.js";
+import { printable } from "../terminal/printable.js";
 import { paint } from "../terminal/style.js";
 import { table } from "../terminal/table.js";
 
@@ -88,7 +89,7 @@ const SIGNS = { passed: paint("green", "✓"), failed: paint("red", "✗"), skip
 
 function printCheck({ title, outcome, detail, durationMs }: Checked): void {
   const time = outcome === "skipped" ? "" : paint("dim", ` ${durationMs} ms`);
-  process.stdout.write(`${SIGNS[outcome]} ${title}${time}\n${detail === "" ? "" : `  ${detail}\n`}`);
+  process.stdout.write(`${SIGNS[outcome]} ${title}${time}\n${detail === "" ? "" : `  ${printable(detail)}\n`}`);
 }
 
 function printSummary(

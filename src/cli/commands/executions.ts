@@ -91,10 +91,15 @@ export async function wait(executionId: string, options: WaitOptions): Promise<n
   const execution = await untilOver(executionId, options, limitMs);
   if (options.json) printJson(ExecutionSchema, execution);
   else {
-    if (execution.finalOutput) process.stdout.write(`${execution.finalOutput.replace(/\n$/, "")}\n`);
+    if (execution.finalOutput) process.stdout.write(`${shownOutput(execution.finalOutput)}\n`);
     process.stderr.write(`${endLine(execution)}\n`);
   }
   return exitCodeOf(execution);
+}
+
+/** On a terminal somebody else's text must not control it; a file or a program gets it as it is. */
+function shownOutput(output: string): string {
+  return (process.stdout.isTTY ? printable(output) : output).replace(/\n$/, "");
 }
 
 /** Resolves once it is over; ends the program with 4 where that could not be learned. */
@@ -132,9 +137,9 @@ function mustHave(execution: Execution | undefined): Execution {
 
 function listText(executions: readonly Execution[]): string {
   const rows = executions.map(({ id, providerId, state, createTime, endTime, input }) => [
-    id,
+    oneLine(id),
     stateText(state),
-    providerId,
+    oneLine(providerId),
     timeText(createTime),
     spanText(createTime, endTime),
     oneLine(input?.text ?? "", 50),
@@ -144,16 +149,16 @@ function listText(executions: readonly Execution[]): string {
 
 function executionText(execution: Execution): string {
   const { labels, usage, structuredOutput, openActions } = execution;
-  const open = openActions.map(({ id, title }) => `${id} ${oneLine(title, 80)}`);
+  const open = openActions.map(({ id, title }) => `${oneLine(id)} ${oneLine(title, 80)}`);
   return pairs({
-    id: execution.id,
+    id: oneLine(execution.id),
     state: stateText(execution.state),
     why: whyOf(execution),
-    provider: `${execution.providerId} ${execution.providerVersion}`.trim(),
-    conversation: execution.conversationId,
-    parent: execution.parentExecutionId,
+    provider: oneLine(`${execution.providerId} ${execution.providerVersion}`),
+    conversation: oneLine(execution.conversationId),
+    parent: oneLine(execution.parentExecutionId),
     labels: Object.entries(labels)
-      .map(([key, value]) => `${key}=${value}`)
+      .map(([key, value]) => oneLine(`${key}=${value}`))
       .join(" "),
     created: timeText(execution.createTime),
     ended: timeText(execution.endTime),
@@ -163,7 +168,7 @@ function executionText(execution: Execution): string {
     tokens: usage === undefined || usage.totalTokens === 0 ? "" : String(usage.totalTokens),
     "open action": open.join(", "),
     input: oneLine(execution.input?.text ?? "", 200),
-    structured: structuredOutput === undefined ? "" : JSON.stringify(toJson(ValueSchema, structuredOutput)),
+    structured: structuredOutput === undefined ? "" : printable(JSON.stringify(toJson(ValueSchema, structuredOutput))),
     output: printable(execution.finalOutput ?? ""),
   });
 }

@@ -42,7 +42,7 @@ export async function actions(options: ActionsOptions): Promise<number> {
 function actionsText(found: readonly ActionRequest[]): string {
   const rows = found.map(({ id, executionId, kind, state, createTime, expireTime, title }) => {
     const facts = [ActionKind[kind], ActionState[state], timeText(createTime), timeText(expireTime)];
-    return [executionId, id, ...facts, oneLine(title, 60)];
+    return [oneLine(executionId), oneLine(id), ...facts, oneLine(title, 60)];
   });
   return table(["EXECUTION", "ACTION", "KIND", "STATE", "CREATED", "EXPIRES", "TITLE"], rows);
 }
@@ -63,8 +63,8 @@ export async function providers(providerId: string | undefined, options: ClientO
 
 function providersText(found: readonly Provider[]): string {
   const rows = found.map((provider) => [
-    provider.manifest?.id ?? "",
-    provider.manifest?.version ?? "",
+    oneLine(provider.manifest?.id ?? ""),
+    oneLine(provider.manifest?.version ?? ""),
     topologiesOf(provider),
     String(provider.activeExecutions),
     availabilityOf(provider),
@@ -79,12 +79,12 @@ function providerText(provider: Provider): string {
     .sort()
     .map(([name, level]) => {
       const seen = measured[name];
-      return [name, SupportLevel[level], seen === undefined ? "" : `measured ${SupportLevel[seen]}`];
+      return [oneLine(name), SupportLevel[level], seen === undefined ? "" : `measured ${SupportLevel[seen]}`];
     });
   const facts = pairs({
-    id: manifest?.id,
-    name: manifest?.name,
-    version: manifest?.version,
+    id: oneLine(manifest?.id ?? ""),
+    name: oneLine(manifest?.name ?? ""),
+    version: oneLine(manifest?.version ?? ""),
     runs: topologiesOf(provider),
     available: availabilityOf(provider),
     active: `${provider.activeExecutions}${provider.capacity === undefined ? "" : ` of ${provider.capacity}`}`,

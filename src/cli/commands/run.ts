@@ -13,6 +13,7 @@ import { rpcErrorLine } from "../rpc-error-line.js";
 import { askAction, canAsk } from "../terminal/ask.js";
 import { endLine, exitCodeOf } from "../terminal/ending.js";
 import { printJson } from "../terminal/print.js";
+import { oneLine, printable } from "../terminal/printable.js";
 import { createProgress, type Progress } from "../terminal/progress.js";
 import { paint } from "../terminal/style.js";
 
@@ -55,7 +56,7 @@ function requestOf(
 
 function leave(execution: Execution, options: RunOptions): number {
   if (options.json) printJson(ExecutionSchema, execution);
-  else process.stdout.write(`${execution.id}\n`);
+  else process.stdout.write(`${oneLine(execution.id)}\n`);
   if (process.stderr.isTTY) process.stderr.write(`${followHint(execution.id, options)}\n`);
   return EXIT.ok;
 }
@@ -68,11 +69,13 @@ async function follow({ patient }: Clients, { id }: Execution, options: RunOptio
       progress.note("cancelling; Ctrl-C again leaves it running");
       patient.executions
         .cancelExecution({ executionId: id, reason: "Ctrl-C at the command line" })
-        .catch((error: unknown) => progress.note(`it was not cancelled: ${rpcErrorLine(toRpcError(error))}`));
+        .catch((error: unknown) =>
+          progress.note(`it was not cancelled: ${printable(rpcErrorLine(toRpcError(error)))}`),
+        );
     },
     () => stop.abort(),
   );
-  if (!options.json) progress.note(paint("dim", id, "stderr"));
+  if (!options.json) progress.note(paint("dim", oneLine(id), "stderr"));
   try {
     const execution = await followToEnd(
       patient,
@@ -80,7 +83,7 @@ async function follow({ patient }: Clients, { id }: Execution, options: RunOptio
       {
         onEvent: (event) => (options.json ? printJson(EventSchema, event) : progress.event(event)),
         onAction: async (action, signal) => answer(action, signal, progress, options),
-        onRetry: ({ error }) => progress.note(paint("dim", `reconnecting: ${error.message}`, "stderr")),
+        onRetry: ({ error }) => progress.note(paint("dim", `reconnecting: ${oneLine(error.message)}`, "stderr")),
       },
       stop.signal,
     );
@@ -101,13 +104,14 @@ async function answer(action: ActionRequest, signal: AbortSignal, progress: Prog
   if (canAsk() && !options.json) return askAction(action, progress.note, signal);
   const what = action.kind === ActionKind.APPROVAL ? "approval" : "input";
   const how = action.kind === ActionKind.APPROVAL ? "--approve" : "--value '\"…\"'";
-  progress.note(`${what} needed: ${action.title}`);
-  progress.note(`answer with: ${commandText(`respond ${action.executionId} ${action.id} ${how}`, options)}`);
+  progress.note(`${what} needed: ${oneLine(action.title)}`);
+  const command = `respond ${oneLine(action.executionId)} ${oneLine(action.id)} ${how}`;
+  progress.note(`answer with: ${commandText(command, options)}`);
   return undefined;
 }
 
 function followHint(executionId: string, options: ClientOptions): string {
-  return `follow it with: ${commandText(`watch ${executionId}`, options)}`;
+  return `follow it with: ${commandText(`watch ${oneLine(executionId)}`, options)}`;
 }
 
 /** Calls `first` at the first Ctrl-C and `second` at the next. Returns what ends it. */

@@ -16,6 +16,7 @@ import { CliError, EXIT, usageError } from "../cli-error.js";
 import { type ClientOptions, commandText, openClients } from "../client-options.js";
 import { exitCodeOf } from "../terminal/ending.js";
 import { printJson } from "../terminal/print.js";
+import { oneLine } from "../terminal/printable.js";
 import { stateText } from "../terminal/style.js";
 
 export interface SendOptions extends ClientOptions {
@@ -31,7 +32,7 @@ export async function send(executionId: string, text: string, options: SendOptio
   const input = { text: await readText(text) };
   const response = await eager.executions.sendInput({ executionId, input, mode, ...key });
   if (options.json) printJson(SendInputResponseSchema, response);
-  else process.stdout.write(`${response.inputId} accepted as event ${response.sequence}\n`);
+  else process.stdout.write(`${oneLine(response.inputId)} accepted as event ${response.sequence}\n`);
   return EXIT.ok;
 }
 
@@ -47,7 +48,7 @@ export async function cancel(executionId: string, options: CancelOptions): Promi
   const { execution } = await eager.executions.cancelExecution(request);
   if (execution === undefined) throw new CliError("the server answered with no execution");
   if (options.json) printJson(ExecutionSchema, execution);
-  else process.stdout.write(`${execution.id} is ${stateText(execution.state)}\n`);
+  else process.stdout.write(`${oneLine(execution.id)} is ${stateText(execution.state)}\n`);
   const known = [ExecutionState.CANCELLED, ExecutionState.CANCELLING].includes(execution.state);
   return known ? EXIT.ok : exitCodeOf(execution);
 }
@@ -71,7 +72,7 @@ export async function respond(
   const id = actionId ?? (await onlyOpen(eager, executionId, options)).id;
   const action = await respondTo(eager, { executionId, actionId: id }, response);
   if (options.json) printJson(ActionRequestSchema, action);
-  else process.stdout.write(`${action.id} is answered\n`);
+  else process.stdout.write(`${oneLine(action.id)} is answered\n`);
   return EXIT.ok;
 }
 

@@ -1,6 +1,7 @@
 import { pino, stdTimeFunctions } from "pino";
 import { type Log as LogConfig, LogFormat, LogLevel } from "../../../gen/ts/harnessruntime/config/v1/config_pb.js";
 import type { Log } from "../../core/provider.js";
+import { printable } from "../terminal/printable.js";
 
 /** Makes the log of this process: lines on standard error, written at once. */
 export function createLog({ level, format }: Pick<LogConfig, "level" | "format">): Log {
@@ -27,5 +28,5 @@ export function createLog({ level, format }: Pick<LogConfig, "level" | "format">
 export function toTextLine(line: string): string {
   const { level, time, msg, ...fields } = JSON.parse(line) as Record<string, unknown>;
   const facts = Object.entries(fields).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
-  return `${[String(time).slice(11, 19), String(level).padEnd(5), msg, ...facts].join(" ")}\n`;
+  return `${printable([String(time).slice(11, 19), String(level).padEnd(5), msg, ...facts].join(" "))}\n`;
 }

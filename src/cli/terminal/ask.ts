@@ -52,7 +52,7 @@ function optionText({ id, label, kind }: ActionOption): string {
 function promptOf({ kind, options, inputSchema }: ActionRequest): string {
   if (kind === ActionKind.APPROVAL) return options.length > 0 ? `number, or y/n: ` : "approve? y/n: ";
   const type = inputSchema?.["type"];
-  return type === undefined || type === "string" ? "answer: " : `answer (JSON, ${JSON.stringify(type)}): `;
+  return type === undefined || type === "string" ? "answer: " : `answer (JSON, ${oneLine(JSON.stringify(type))}): `;
 }
 
 async function askLine(prompt: string, signal: AbortSignal): Promise<string | undefined> {

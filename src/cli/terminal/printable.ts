@@ -7,8 +7,8 @@ export function printable(text: string): string {
   return text.replaceAll("\r\n", "\n").replace(CONTROL, "");
 }
 
-/** Returns text as one line of at most so many characters. */
-export function oneLine(text: string, maxLength: number): string {
+/** Returns text as one line of at most so many characters: an identifier, or what shows as one. */
+export function oneLine(text: string, maxLength = 200): string {
   const flat = printable(text).replace(/\s+/g, " ").trim();
   return flat.length <= maxLength ? flat : `${flat.slice(0, maxLength - 1)}…`;
 }
