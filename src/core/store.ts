@@ -1,6 +1,7 @@
 import type { ActionKind, ActionState } from "../../gen/ts/harnessruntime/v1/action_pb.js";
 import type { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import type { EventChunk } from "./chunk.js";
+import type { HarnessError } from "./errors.js";
 
 /**
  * What remembers: the port that every store implements. `test/store/contract.ts`
@@ -16,6 +17,12 @@ export interface Store {
   readonly durable: boolean;
   /** Whether several processes may use it at once. One that is not shared voids every lease when it is opened. */
   readonly shared: boolean;
+  /**
+   * Resolves with the reason once nothing can be read or written any more, ever:
+   * close the store then, and open it again. Never rejects, and stays pending
+   * when the store is closed. Unset where a store cannot be lost.
+   */
+  readonly lost?: Promise<HarnessError>;
 
   /**
    * Writes all of `write` or nothing, and resolves once it is as durable as the

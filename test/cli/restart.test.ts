@@ -17,6 +17,17 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+const THREADS = ["writer", "reader"] as const;
+
+/** What a process loads to end one of its store's threads at SIGUSR2, as a lack of memory would; they start in this order. */
+function endThreadAtSignal(name: (typeof THREADS)[number]): string {
+  const source = `import { subscribe } from "node:diagnostics_channel";
+    const threads = [];
+    subscribe("worker_threads", ({ worker }) => threads.push(worker));
+    process.on("SIGUSR2", () => threads[${THREADS.indexOf(name)}].terminate());`;
+  return `data:text/javascript,${encodeURIComponent(source)}`;
+}
+
 describe("a runtime that is started again", () => {
   test("keeps executions and open approvals over kill -9, in a folder that only its owner can read", async () => {
     const data = join(folder, "kept");
@@ -72,6 +83,28 @@ describe("a runtime that is started again", () => {
     expect((await harness(["send", id, "two", "--mode", "steer", "--url", second.url])).code).toBe(0);
     expect(await harness(["wait", id, "--url", second.url])).toMatchObject({ code: 0, stdout: "one two\n" });
     expect((await harness(["get", id, "--url", second.url])).stdout).toMatch(/^attempt, turn +2, 1$/m);
+    await second.stop();
+  });
+
+  test.each(THREADS)("that lost its store's %s ends with 1 and the reason, and goes on", async (name) => {
+    const data = join(folder, `lost-${name}`);
+    const first = await serve([], data, { NODE_OPTIONS: `--import ${endThreadAtSignal(name)}` });
+    const script = JSON.stringify({ steps: [{ approval: { title: "Go on?" } }, { text: "went on" }] });
+    const running = start(["run", "scripted", "in", "--json", "--config", script, "--url", first.url]);
+    await running.saw(/action_?[rR]equired/);
+    first.running.child.kill("SIGUSR2");
+    const { code, stderr } = await first.running.ended;
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/"error".*"the store is lost: ending"/);
+    expect(stderr).toMatch(
+      /^harness: the store is lost, start the server again: the thread that keeps .*harness\.db has ended/m,
+    );
+
+    const second = await serve(["--port", new URL(first.url).port], data);
+    const { stdout } = await harness(["actions", "--json", "--url", second.url]);
+    const { executionId } = JSON.parse(stdout);
+    expect((await harness(["respond", executionId, "--approve", "--url", second.url])).code).toBe(0);
+    expect((await running.ended).code).toBe(0);
     await second.stop();
   });
 

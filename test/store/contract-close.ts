@@ -13,6 +13,15 @@ export function describeLifetime(open: OpenStore): void {
     await Promise.all([store.close(), expect(Promise.all(writes)).resolves.toHaveLength(51)]);
   });
 
+  test("a store that was closed is not lost", async () => {
+    const store = await open();
+    await store.append(creation(newKey()));
+    const lost = store.lost ?? new Promise<never>(() => {});
+    await store.close();
+    const turns = new Promise((resolve) => setImmediate(() => setImmediate(resolve, "closed")));
+    expect(await Promise.race([lost, turns])).toBe("closed");
+  });
+
   test("closing twice, also at once, is closing", async () => {
     const store = await open();
     await Promise.all([store.close(), store.close()]);

@@ -1,13 +1,16 @@
 import { once } from "node:events";
+import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import type { ReaderReply, ReaderRequest, WriterReply, WriterRequest } from "../../src/store/sqlite/messages.js";
 import { ReadQueue } from "../../src/store/sqlite/read-queue.js";
+import { SqliteStore } from "../../src/store/sqlite/store.js";
 import { ThreadLink } from "../../src/store/sqlite/thread-link.js";
+import { startThread } from "../../src/store/sqlite/threads.js";
 import { WriteQueue } from "../../src/store/sqlite/write-queue.js";
 import { openSqliteStore } from "../../src/store/sqlite.js";
-import { creation, newKey } from "./fixtures.js";
+import { appending, creation, makeExecution, newKey, readSequences } from "./fixtures.js";
 import { makeFolder, removeFolders } from "./folders.js";
 
 afterAll(removeFolders);
@@ -32,6 +35,38 @@ test("a writer that ends unexpectedly fails what is under way and all that follo
   await expect(queue.submit(release)).rejects.toMatchObject(UNAVAILABLE);
   await queue.idle();
   await link.close({ kind: "close" });
+});
+
+describe.each(["writer", "reader"] as const)("a store whose %s ends", (name) => {
+  test("is lost, says why, and can be closed and opened again", async () => {
+    const file = join(makeFolder(), "harness.db");
+    const settings = { file, synchronous: "normal", maxBytes: undefined } as const;
+    const threads = { writer: startThread("writer", settings), reader: startThread("reader", settings) };
+    const writer = new ThreadLink<WriterRequest, WriterReply>(threads.writer, file);
+    const reader = new ThreadLink<ReaderRequest, ReaderReply>(threads.reader, file);
+    await writer.opened();
+    await reader.opened({ kind: "open" });
+    const store = new SqliteStore({ writer, reader, file, commitWindowMs: 0 });
+    const key = await makeExecution(store);
+    await threads[name].terminate();
+    expect(await store.lost).toMatchObject({ reason: ErrorReason.STORE_UNAVAILABLE, metadata: { file } });
+    const call = name === "writer" ? store.append(appending(key, 1)) : store.getExecution(key);
+    await expect(call).rejects.toBe(await store.lost);
+    await store.close();
+    const again = await openSqliteStore({ path: file });
+    expect(await readSequences(again, key)).toEqual([1]);
+    await again.close();
+  });
+});
+
+test("a thread that runs out of memory says so", async () => {
+  const source = `const kept = []; for (;;) kept.push(new Array(1000).fill({}));`;
+  const worker = new Worker(source, { eval: true, resourceLimits: { maxOldGenerationSizeMb: 8 } });
+  const link = new ThreadLink<WriterRequest, WriterReply>(worker, "harness.db");
+  worker.ref();
+  expect((await link.lost).message).toContain(
+    "harness.db has ended unexpectedly (Worker terminated due to reaching memory",
+  );
 });
 
 test("a write that cannot be sent to the thread is refused, and the store closes all the same", async () => {

@@ -26,18 +26,15 @@ import { bannerText } from "../serve/banner.js";
 import { countBuffersWithHeap } from "../serve/collector.js";
 import { readConformance } from "../serve/conformance-folder.js";
 import { makeDataFolder, REMOTE_PROVIDERS_FILE, TOKEN_FILE } from "../serve/data-folder.js";
+import { drain, endWithoutStore, listenForStop, type Serving } from "../serve/ending.js";
 import { createLog } from "../serve/log.js";
 import { openProviders } from "../serve/open-providers.js";
 import { type ConfigOptions, configOf } from "../server-options.js";
 
-/** What runs, and is ended in this order. */
-interface Serving {
-  readonly server: RunningServer;
-  readonly runtime: Runtime;
-  readonly store: Store;
-}
-
-/** Serves until SIGTERM or SIGINT, then drains; resolves with the number to end with. */
+/**
+ * Serves until SIGTERM or SIGINT, then drains; resolves with the number to end with. Where the store is lost it ends
+ * what runs and fails with the reason, so that whoever looks after the process starts it again.
+ */
 export async function serve(options: ConfigOptions, version: string): Promise<number> {
   countBuffersWithHeap();
   const read = await configOf(options);
@@ -46,8 +43,13 @@ export async function serve(options: ConfigOptions, version: string): Promise<nu
   const serving = await start(read, version, log);
   const stop = listenForStop(() => process.exit(EXIT.failed));
   process.stdout.write(banner(serving, read, version));
-  const signal = await stop;
-  log.info({ signal }, "draining");
+  const end = await Promise.race([stop, serving.store.lost ?? stop]);
+  if (typeof end !== "string") {
+    log.error({ error: end.message }, "the store is lost: ending");
+    await endWithoutStore(serving);
+    throw new CliError(`the store is lost, start the server again: ${end.message}`);
+  }
+  log.info({ signal: end }, "draining");
   await drain(serving, durationMs(mustHave(mustHave(config.server).drainGrace)));
   log.info({}, "drained");
   return EXIT.ok;
@@ -202,31 +204,4 @@ function banner({ server, runtime, store }: Serving, { config, settings }: ReadC
     authenticated: auth?.mode === AuthMode.TOKENS,
     data: named ? data : undefined,
   });
-}
-
-/**
- * Resolves at the first SIGTERM or SIGINT; one that comes a second or more later calls `insist`. Those in between are
- * the same one: it reaches a whole group of processes, and npm and the launcher pass it on besides.
- */
-async function listenForStop(insist: () => void): Promise<string> {
-  return new Promise((resolve) => {
-    let firstMs: number | undefined;
-    const take = (signal: NodeJS.Signals): void => {
-      if (firstMs !== undefined && performance.now() - firstMs >= SAME_SIGNAL_MS) insist();
-      firstMs ??= performance.now();
-      resolve(signal);
-    };
-    for (const name of SIGNALS) process.on(name, take);
-  });
-}
-
-const SAME_SIGNAL_MS = 1_000;
-const SIGNALS = ["SIGTERM", "SIGINT"] as const;
-
-/** Refuses new work, ends streams, waits for what runs, and closes everything. */
-async function drain({ server, runtime, store }: Serving, graceMs: number): Promise<void> {
-  await server.drain();
-  await runtime.close(graceMs);
-  await server.close();
-  await store.close();
 }

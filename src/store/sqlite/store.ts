@@ -1,3 +1,4 @@
+import type { HarnessError } from "../../core/errors.js";
 import { isTerminal } from "../../core/lifecycle.js";
 import type {
   ActionQuery,
@@ -46,6 +47,7 @@ export class SqliteStore implements Store {
   readonly kind = "sqlite";
   readonly durable = true;
   readonly shared = false;
+  readonly lost: Promise<HarnessError>;
   readonly #parts: SqliteParts;
   readonly #writes: WriteQueue;
   readonly #reads: ReadQueue;
@@ -53,6 +55,7 @@ export class SqliteStore implements Store {
 
   constructor(parts: SqliteParts) {
     this.#parts = parts;
+    this.lost = Promise.race([parts.writer.lost, parts.reader.lost]);
     const { writer, reader, file, commitWindowMs } = parts;
     this.#writes = new WriteQueue(writer, file, commitWindowMs, () => this.#reads.checkpoint());
     this.#reads = new ReadQueue(reader, file, () => writer.send({ kind: "checkpointed" }));

@@ -18,6 +18,9 @@ export class ThreadLink<Q, R extends Reply> {
   #listener: (reply: R) => void = () => {};
   #onLost: (error: HarnessError) => void = () => {};
   #lost: HarnessError | undefined;
+  /** Whether the thread is ended on purpose. */
+  #isEnding = false;
+  readonly #loss = Promise.withResolvers<HarnessError>();
 
   constructor(worker: Worker, file: string) {
     this.#worker = worker;
@@ -26,6 +29,11 @@ export class ThreadLink<Q, R extends Reply> {
     worker.on("message", (reply: R) => this.#listener(reply));
     worker.on("error", (error) => this.#lose(error));
     worker.on("exit", () => this.#lose(undefined));
+  }
+
+  /** Resolves with the reason when the thread ends unasked; never rejects. */
+  get lost(): Promise<HarnessError> {
+    return this.#loss.promise;
   }
 
   /** Takes the thread's replies from now on; `onLost` is called once if it ends unasked. */
@@ -59,6 +67,7 @@ export class ThreadLink<Q, R extends Reply> {
 
   /** Has the thread close what it holds, and waits until it has. */
   async close(request: Q): Promise<void> {
+    this.#isEnding = true;
     if (this.#lost !== undefined) return;
     const closing = this.#reply(["closed"]).catch(() => undefined);
     this.send(request);
@@ -68,6 +77,7 @@ export class ThreadLink<Q, R extends Reply> {
 
   /** Ends the thread at once. */
   async abandon(): Promise<void> {
+    this.#isEnding = true;
     await this.#worker.terminate();
   }
 
@@ -93,12 +103,14 @@ export class ThreadLink<Q, R extends Reply> {
 
   #lose(cause: unknown): void {
     if (this.#lost !== undefined) return;
+    const why = cause instanceof Error ? ` (${cause.message})` : "";
     this.#lost = unavailable(
-      `the thread that keeps ${this.#file} has ended unexpectedly: close the store and open it again`,
+      `the thread that keeps ${this.#file} has ended unexpectedly${why}: close the store and open it again`,
       { file: this.#file },
       cause,
     );
     this.#onLost(this.#lost);
+    if (!this.#isEnding) this.#loss.resolve(this.#lost);
   }
 }
 
