@@ -5,7 +5,7 @@ import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import type { ActionAnswer } from "../core/provider.js";
 import { type ApprovalDecision, type ApprovalRequest, wantsApproval } from "./approvals.js";
 import { canonicalSha256 } from "./canonical-json.js";
-import { RunFailure } from "./errors.js";
+import { messageOf, RunFailure } from "./errors.js";
 import { type ToolCall, toJson } from "./message.js";
 import type { PolicyDecision } from "./policy.js";
 import type { ToolDef, ToolDenial } from "./tool.js";
@@ -70,7 +70,11 @@ async function ask(
   const answering = async (actionId: string): Promise<void> => {
     openId = actionId;
     if (manager === undefined) return;
-    decided = await manager.check(toRequest(turn, actionId, call, reason));
+    try {
+      decided = await manager.check(toRequest(turn, actionId, call, reason));
+    } catch (error) {
+      decided = { approved: false, by: "host", reason: messageOf(error) };
+    }
     await answer(turn, actionId, decided);
   };
   let given: ActionAnswer;

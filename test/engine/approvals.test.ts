@@ -39,6 +39,14 @@ describe("approvals", () => {
     expect(types.indexOf("action.required")).toBeLessThan(types.indexOf("action.responded"));
   });
 
+  test("a manager that fails denies, and says why", async () => {
+    const approvalManager = Object.assign(createApprovalManager(), {
+      check: () => Promise.reject(new Error("the desk is closed")),
+    });
+    const { text } = await begin({ approvalManager }).result();
+    expect(text).toMatch(/^approval_denied: .*the desk is closed/);
+  });
+
   test("E75 the request follows the start of its call in the log, also while earlier events are being stored", async () => {
     const approvalManager = createApprovalManager({ onApproval: () => ({ approved: true }) });
     const store = storeThat(() => new Promise((resolve) => setImmediate(resolve)));

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { expect, test } from "vitest";
 import { SupportLevel } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { CANCEL_CHECKS } from "../../src/providers/conformance/cancel-checks.js";
+import { startRun } from "../../src/providers/conformance/scene.js";
 import { SCRIPTED_SITUATIONS } from "../../src/providers/conformance/situation.js";
 import { openScene } from "../../src/providers/conformance.js";
 import { createMark, markVariables } from "../../src/providers/containment/marks.js";
@@ -9,6 +10,15 @@ import { listCarrying, startedMarks } from "../../src/providers/containment/star
 import { scriptedProvider } from "../../src/providers/scripted/scripted.js";
 import { openLiveRuntime } from "../support/live-runtime.js";
 import { until } from "../support/processes.js";
+
+test("events that cannot be read fail the check that waits for them", async () => {
+  const { runtime, close } = await openLiveRuntime({ providers: [scriptedProvider()] });
+  const scene = openScene(runtime, "scripted", { situations: SCRIPTED_SITUATIONS });
+  runtime.watchEvents = () => Promise.reject(new Error("the store is gone"));
+  const run = await startRun(scene, SCRIPTED_SITUATIONS.text);
+  await expect(run.end()).rejects.toThrow("could not be read to the end: Error: the store is gone");
+  await close();
+});
 
 test("a process that lives on after a cancel is found, although the provider says that there is none", async () => {
   const mark = createMark();

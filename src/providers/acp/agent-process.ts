@@ -114,7 +114,9 @@ export class AgentProcess {
       messageStream(process.stdin, process.stdout, maxLineBytes, this.sinkTo(host)),
     );
     this.connection = connection;
-    void this.closeAtEnd(connection);
+    this.closeAtEnd(connection).catch((error) => {
+      this.options.log.warn({ error: String(error) }, "the connection to the agent was not closed");
+    });
   }
 
   /** A child that lives on may hold the output open: the agent's own end is what counts. */

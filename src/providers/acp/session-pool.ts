@@ -1,14 +1,13 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import type { Execution } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
 import type { Clock } from "../../core/clock.js";
 import type { Log, ProviderContext } from "../../core/provider.js";
 import type { ProcessContainment } from "../containment/containment.js";
 import type { ContainmentResult, ProcessTree } from "../containment/tree.js";
-import { AgentSession, type EarlierSession } from "./agent-session.js";
+import { AgentSession } from "./agent-session.js";
+import { ConversationFiles } from "./conversation-files.js";
 import { buildEnvironment } from "./environment.js";
 import { agentError } from "./failure.js";
-import { fieldsOf, textOf } from "./json.js";
+import { textOf } from "./json.js";
 import type { AgentSettings } from "./settings.js";
 
 export interface PoolOptions {
@@ -35,9 +34,14 @@ interface Entry {
 /** The agents of one provider: one process and one session for each conversation, while it lives. */
 export class SessionPool {
   private readonly entries = new Map<string, Entry>();
-  private readonly ending = new Set<Promise<unknown>>();
+  private readonly files: ConversationFiles;
+  /** What goes on by itself, and is waited for at the end. None of it rejects. */
+  private readonly pending = new Set<Promise<void>>();
 
-  constructor(private readonly options: PoolOptions) {}
+  constructor(private readonly options: PoolOptions) {
+    this.files = new ConversationFiles(options.dataDir, options.clock);
+    this.inBackground(this.files.prune());
+  }
 
   /** Returns the conversation's session for an execution: the one that waits, or that of a new process. */
   async acquire(context: ProviderContext, earlierId?: string): Promise<AgentSession> {
@@ -63,6 +67,7 @@ export class SessionPool {
     const entry = this.entries.get(conversationId);
     if (entry?.executionId !== id) return;
     const session = await entry.session.catch(() => undefined);
+    this.inBackground(this.files.touch(conversationId));
     entry.executionId = undefined;
     if (!session?.isAlive || limits.maxIdle === 0) {
       await this.end(conversationId);
@@ -93,14 +98,22 @@ export class SessionPool {
 
   /** Ends all agents. */
   async close(): Promise<void> {
-    await Promise.all([...this.ending, ...[...this.entries.keys()].map((id) => this.end(id))]);
+    await Promise.all([...this.pending, ...[...this.entries.keys()].map((id) => this.end(id))]);
   }
 
   private endLater(conversationId: string, entry: Entry): void {
     if (this.entries.get(conversationId) !== entry) return;
-    const ended = this.end(conversationId);
-    this.ending.add(ended);
-    void ended.finally(() => this.ending.delete(ended));
+    this.inBackground(this.end(conversationId));
+  }
+
+  private inBackground(work: Promise<unknown>): void {
+    const { log, settings } = this.options;
+    const done = work.then(
+      () => {},
+      (error) => log.warn({ provider: settings.id, error: String(error) }, "something beside the executions failed"),
+    );
+    const pending = done.then(() => void this.pending.delete(pending));
+    this.pending.add(pending);
   }
 
   private async start(context: ProviderContext, setup: string, earlierId?: string): Promise<AgentSession> {
@@ -112,15 +125,16 @@ export class SessionPool {
       AgentSession.open({
         ...{ settings, tree, clock, log, config: context.config, env: buildEnvironment(settings) },
         cwd: await this.folderOf(context),
-        earlier: await this.readEarlier(conversationId, earlierId),
+        earlier: await this.files.readSession(conversationId, earlierId),
       });
     const entry: Entry = { tree, setup, session: open(), ended: undefined, executionId: id, stopIdle: () => {} };
     this.entries.set(conversationId, entry);
     try {
       const session = await entry.session;
-      await this.writeEarlier(conversationId, session);
+      await this.files.writeSession(conversationId, session);
       // An agent that ends by itself, also while it waits, may leave something behind.
-      void session.process.closed.then(() => this.endLater(conversationId, entry));
+      const endLater = (): void => this.endLater(conversationId, entry);
+      void session.process.closed.then(endLater, endLater);
       return session;
     } catch (error) {
       await this.end(conversationId);
@@ -130,35 +144,6 @@ export class SessionPool {
 
   private async folderOf({ config, execution }: ProviderContext): Promise<string> {
     const named = textOf(config["cwd"]) ?? this.options.settings.cwd;
-    if (named !== undefined) return named;
-    const own = join(this.options.dataDir, "workspaces", execution.conversationId);
-    await mkdir(own, { recursive: true });
-    return own;
-  }
-
-  /** What is kept of the conversation's last session; `id` goes before it. */
-  private async readEarlier(conversationId: string, id: string | undefined): Promise<EarlierSession | undefined> {
-    const kept = parseEarlier(await readFile(this.fileOf(conversationId), "utf8").catch(() => ""));
-    return id === undefined || kept?.id === id ? kept : { id, createTimeMs: 0 };
-  }
-
-  private async writeEarlier(conversationId: string, { id, createTimeMs }: AgentSession): Promise<void> {
-    await mkdir(join(this.options.dataDir, "sessions"), { recursive: true });
-    const earlier: EarlierSession = { id, createTimeMs };
-    await writeFile(this.fileOf(conversationId), JSON.stringify(earlier), { mode: 0o600 });
-  }
-
-  private fileOf(conversationId: string): string {
-    return join(this.options.dataDir, "sessions", `${conversationId}.json`);
-  }
-}
-
-/** Undefined where the file is not there, or was cut short by a crash. */
-function parseEarlier(text: string): EarlierSession | undefined {
-  try {
-    const { id, createTimeMs } = fieldsOf(JSON.parse(text));
-    return textOf(id) === undefined ? undefined : { id: String(id), createTimeMs: Number(createTimeMs) };
-  } catch {
-    return undefined;
+    return named ?? this.files.workspaceOf(execution.conversationId);
   }
 }

@@ -100,8 +100,9 @@ class TerminalOutput {
     const streams = [process.stdout, process.stderr].map(async (stream) => {
       for await (const chunk of stream) this.add(chunk as Buffer);
     });
-    const { code, signal } = await process.exited;
+    // A stream that breaks off ends the output, also while the command runs.
     const drained = Promise.allSettled(streams);
+    const { code, signal } = await process.exited;
     await Promise.race([drained, new Promise((resolve) => setTimeout(resolve, DRAIN_MS))]);
     return { exitCode: code ?? null, signal: signal ?? null };
   }

@@ -154,7 +154,9 @@ export class Turn implements PromptListener {
     if (this.stop !== undefined) return;
     this.stop = why;
     this.stopped();
-    void this.stopAgent();
+    this.stopAgent().catch((error) => {
+      this.options.context.log.warn({ error: String(error) }, "the agent was not stopped");
+    });
   }
 
   private async stopAgent(): Promise<void> {

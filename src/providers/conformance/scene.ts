@@ -75,6 +75,7 @@ export class CheckedRun {
   readonly conversationId: string;
   private readonly waiting = new Set<() => void>();
   private over = false;
+  private broken: unknown;
 
   constructor(
     private readonly scene: Scene,
@@ -104,6 +105,7 @@ export class CheckedRun {
     const deadline = performance.now() + this.scene.limitMs;
     while (!holds()) {
       const leftMs = deadline - performance.now();
+      if (this.broken !== undefined) this.failAsBroken();
       if (this.over) fail(`the execution ended before this: ${what}`);
       if (leftMs <= 0) fail(`not within ${this.scene.limitMs} ms: ${what}`);
       await new Promise<void>((resolve) => {
@@ -127,6 +129,7 @@ export class CheckedRun {
   /** Resolves with the execution once it has ended and its last event was seen. */
   async end(): Promise<Execution> {
     await this.until("it ends", () => this.over);
+    if (this.broken !== undefined) this.failAsBroken();
     return this.scene.runtime.getExecution(this.scene.caller, this.id);
   }
 
@@ -163,10 +166,16 @@ export class CheckedRun {
         this.events.push(...some);
         this.wake();
       }
+    } catch (error) {
+      this.broken = error;
     } finally {
       this.over = true;
       this.wake();
     }
+  }
+
+  private failAsBroken(): never {
+    fail(`the events could not be read to the end: ${String(this.broken)}`);
   }
 
   private wake(): void {

@@ -1,3 +1,5 @@
+import { readdir, stat, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { FailureReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ExecutionState } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
@@ -88,6 +90,48 @@ describe("the executions of a conversation", () => {
     const lives = await Promise.all(["a", "b", "c"].map((text) => fixture.run([{ sleep: 200 }, { text }])));
     const outputs = await Promise.all(lives.map(async (live) => (await live.end()).finalOutput));
     expect(outputs).toEqual(["a", "b", "c"]);
+  });
+});
+
+describe("what is kept of conversations that nobody used for 30 days", () => {
+  const dataOf = async ({ root }: AgentFixture): Promise<string> => {
+    const providers = join(root, "data", "providers");
+    return join(providers, ...(await readdir(providers)));
+  };
+  const long = new Date(Date.now() - 31 * 24 * 3_600_000);
+
+  test("is their session and an empty folder: both are removed, and what somebody may want stays", async () => {
+    const fixture = await openAgent({ unset: ["cwd"] });
+    const names = ["old", "filled", "recent"] as const;
+    const lives = await Promise.all(names.map((text) => fixture.run(text)));
+    for (const live of lives) await live.end();
+    const [old, filled, recent] = lives.map(({ conversationId }) => conversationId) as [string, string, string];
+    const data = await dataOf(fixture);
+    const folderOf = (id: string): string => join(data, "workspaces", id);
+    await writeFile(join(folderOf(filled), "precious.txt"), "");
+    await fixture.close();
+    for (const id of [old, filled]) {
+      for (const path of [folderOf(id), join(data, "sessions", `${id}.json`)]) await utimes(path, long, long);
+    }
+    const again = await fixture.reopen({ unset: ["cwd"] });
+    const kept = async (folder: string) => (await readdir(join(data, folder))).sort();
+    await until("they are removed", async () => (await kept("workspaces")).length === 2);
+    expect(await kept("workspaces")).toEqual([filled, recent].sort());
+    expect(await readdir(folderOf(filled))).toEqual(["precious.txt"]);
+    expect(await kept("sessions")).toEqual([`${recent}.json`]);
+    expect(await recall(again, recent)).toEqual(["recent"]);
+    expect(await recall(again, old)).toEqual([]);
+  });
+
+  test("stays while they are in use, also by the same agent", async () => {
+    const fixture = await openAgent();
+    const live = await fixture.run("one");
+    await live.end();
+    const data = await dataOf(fixture);
+    const file = join(data, "sessions", `${live.conversationId}.json`);
+    await utimes(file, long, long);
+    await recall(fixture, live.conversationId);
+    await until("it is noted", async () => (await stat(file)).mtimeMs > Date.now() - 60_000);
   });
 });
 
