@@ -51,6 +51,8 @@ const QUIET_MS = 250;
 const QUIET_LIMIT_MS = 5_000;
 const MINUTE_MS = 60_000;
 const MINUTE_MARGIN_MS = 500;
+/** What an error says that is about a login. */
+const SAYS_LOGIN = /auth|log[ -]?in|log(ged)? ?out|sign[ -]?in|credential|api[ _-]?key|\b401\b/i;
 const CANCELLED: RequestPermissionResponse = { outcome: { outcome: "cancelled" } };
 
 /** One conversation with one agent process: it takes one prompt at a time. */
@@ -119,7 +121,7 @@ export class AgentSession implements AgentHost {
     try {
       return await this.process.request(methods.agent.session.prompt, { sessionId: this.id, prompt });
     } catch (error) {
-      throw this.explain(error);
+      throw this.explainPrompt(error);
     } finally {
       this.listener = undefined;
     }
@@ -281,6 +283,16 @@ export class AgentSession implements AgentHost {
     const { label } = this.options.settings;
     const message = this.process.redact(answer.message);
     return agentError("agent_error", `${label} reported an error: ${message}`, this.process.lastWords(), error);
+  }
+
+  /** A session that was opened needed no login then: agents use the code for one for other errors as well. */
+  private explainPrompt(error: unknown): unknown {
+    const answer = answeredError(error);
+    if (answer?.code !== AUTH_REQUIRED || SAYS_LOGIN.test(answer.message)) return this.explain(error);
+    const { label, login } = this.options.settings;
+    const said = `${label} reported an error: ${this.process.redact(answer.message)}`;
+    const message = `${said}. Its code, ${AUTH_REQUIRED}, may mean that it needs a login (${login}), or any other failure`;
+    return agentError("agent_error", message, this.process.lastWords(), error);
   }
 
   private explainLogin(error: unknown, tried: string): unknown {

@@ -2,8 +2,13 @@ import type { ProviderContext, ProviderEvent } from "../../core/provider.js";
 
 /** The most events of one append. */
 const BATCH = 256;
-/** With this much text not yet stored the agent is no longer read, in characters. */
+/** With this much not yet stored the agent is no longer read, and an append takes no more than this, in characters. */
 const HIGH_WATER = 1024 * 1024;
+
+interface Queued {
+  readonly event: ProviderEvent;
+  readonly size: number;
+}
 
 /**
  * Hands a turn's events to the runtime in order: what comes while an append is
@@ -11,7 +16,7 @@ const HIGH_WATER = 1024 * 1024;
  * updates of one tool call only the last.
  */
 export class Emitter {
-  private queue: ProviderEvent[] = [];
+  private queue: Queued[] = [];
   private queuedSize = 0;
   private pumping: Promise<void> | undefined;
   private failure: Error | undefined;
@@ -37,26 +42,42 @@ export class Emitter {
 
   private enqueue(event: ProviderEvent): void {
     const last = this.queue.at(-1);
-    const joined = last === undefined ? undefined : join(last, event);
-    if (joined === undefined) this.queue.push(event);
-    else this.queue[this.queue.length - 1] = joined;
-    this.queuedSize += sizeOf(event);
+    const joined = last === undefined ? undefined : join(last.event, event);
+    if (joined === undefined || last === undefined) {
+      const size = sizeOf(event);
+      this.queue.push({ event, size });
+      this.queuedSize += size;
+      return;
+    }
+    // The joined text is not counted anew for each of its pieces.
+    const size = joined === event ? sizeOf(event) : last.size + sizeOf(event);
+    this.queue[this.queue.length - 1] = { event: joined, size };
+    this.queuedSize += size - last.size;
   }
 
   private async pump(): Promise<void> {
     // The events of one chunk of the agent's output come one by one before anything else runs.
     await Promise.resolve();
     while (this.queue.length > 0) {
-      const batch = this.queue.splice(0, BATCH);
-      if (this.queue.length === 0) this.queuedSize = 0;
       try {
-        await this.context.emit(batch);
+        await this.context.emit(this.takeBatch());
       } catch (error) {
         this.failure = error instanceof Error ? error : new Error(String(error));
         this.queue = [];
+        this.queuedSize = 0;
       }
     }
     this.pumping = undefined;
+  }
+
+  private takeBatch(): ProviderEvent[] {
+    let count = 0;
+    let size = 0;
+    while (count < Math.min(BATCH, this.queue.length) && (count === 0 || size < HIGH_WATER)) {
+      size += this.queue[count++]?.size ?? 0;
+    }
+    this.queuedSize -= size;
+    return this.queue.splice(0, count).map(({ event }) => event);
   }
 }
 
@@ -94,8 +115,13 @@ function joinText(first: Delta, second: Delta): { text: string; itemId: string }
   return itemId === (second.itemId ?? "") ? { text: `${text}${second.text ?? ""}`, itemId } : undefined;
 }
 
-function sizeOf(event: ProviderEvent): number {
-  return event.case === "outputTextDelta" || event.case === "outputReasoningDelta"
-    ? (event.value.text?.length ?? 0)
-    : 1_024;
+/** About how many characters an event has. */
+function sizeOf({ value }: ProviderEvent): number {
+  return charactersOf(value);
+}
+
+function charactersOf(value: unknown): number {
+  if (typeof value === "string" || value instanceof Uint8Array) return value.length;
+  if (typeof value !== "object" || value === null) return 8;
+  return Object.entries(value).reduce((sum, [name, part]) => sum + name.length + charactersOf(part), 0);
 }

@@ -149,6 +149,11 @@ describe("how a turn ends", () => {
     [{ code: 429, message: "too many requests" }, "too many requests"],
     [{ code: -32603, message: "Internal error", data: "the model is gone" }, "the model is gone"],
     [{ code: -32000, message: "Authentication required" }, "needs a login"],
+    [{ code: -32000, message: "Server error", data: { details: "your API key has expired" } }, "needs a login"],
+    [
+      { code: -32000, message: "the model is overloaded" },
+      "reported an error: the model is overloaded. Its code, -32000, may",
+    ],
   ])("the error %j is told", async (error, message) => {
     const { run } = await openAgent();
     const execution = await (await run([{ error }])).end();
