@@ -3,7 +3,7 @@ import { type ContainmentReport, ContainmentReportSchema } from "../../gen/ts/ha
 import { type Bounded, bounded, promised } from "./bounded.js";
 import type { Clock } from "./clock.js";
 import type { Cleanup } from "./decide-run.js";
-import { thrown } from "./outcome.js";
+import { reportedUsage, thrown } from "./outcome.js";
 import type { CleanupReport, Provider } from "./provider.js";
 import type { Turn } from "./turn.js";
 import { wellFormed } from "./well-formed.js";
@@ -44,7 +44,9 @@ function toCleanup(hook: Bounded<CleanupReport | undefined>, rest: Bounded<unkno
   if (report?.error) errors.push(String(report.error));
   const containment = containmentOf(report);
   if (containment === "unreadable") errors.push("the provider's containment report cannot be read");
-  return { error: errors.join("; "), ...(typeof containment === "object" ? { containment } : {}) };
+  const usage = rest.kind === "done" ? reportedUsage(rest.value) : undefined;
+  const used = usage === undefined ? {} : { usage };
+  return { error: errors.join("; "), ...used, ...(typeof containment === "object" ? { containment } : {}) };
 }
 
 function containmentOf(report: CleanupReport | undefined): ContainmentReport | "unreadable" | undefined {

@@ -5,13 +5,13 @@ import { ContentSchema } from "../../gen/ts/harnessruntime/v1/content_pb.js";
 import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { type ExecutionError, ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { CompletionAction } from "../../gen/ts/harnessruntime/v1/result_events_pb.js";
-import { UsageSchema } from "../../gen/ts/harnessruntime/v1/usage_pb.js";
+import type { Usage } from "../../gen/ts/harnessruntime/v1/usage_pb.js";
 import { cutText } from "./cut-text.js";
 import { type ActionKeyed, abandonOpenAction, decideOpenAction } from "./decide-action.js";
 import { dropAll, nextTurnInput } from "./decide-input.js";
 import { type Decision, nothing, type PayloadInit, record } from "./decision.js";
 import { turnInputId } from "./evolve.js";
-import { type Fold, isCancelling } from "./fold.js";
+import { type Fold, isCancelling, lastReport, withReport } from "./fold.js";
 import { isTerminal } from "./lifecycle.js";
 import { MAX_MESSAGE_BYTES, MAX_OUTPUT_BYTES } from "./limits.js";
 import type { Evaluation } from "./provider.js";
@@ -21,11 +21,15 @@ import type { Caller } from "./runtime.js";
 export interface Failure {
   readonly reason: FailureReason;
   readonly message: string;
+  /** What the provider says was used so far. */
+  readonly usage?: Usage;
 }
 
 /** What the cleanup of a cancelled or failed execution found. */
 export interface Cleanup {
   readonly error: string;
+  /** What the provider says was used so far, where it said so while it ended. */
+  readonly usage?: Usage;
   readonly containment?: MessageInitShape<typeof ContainmentReportSchema>;
 }
 
@@ -34,7 +38,8 @@ export interface Success {
   readonly finalOutput: string;
   readonly truncated: boolean;
   readonly structuredOutput?: JsonValue;
-  readonly usage?: MessageInitShape<typeof UsageSchema>;
+  /** What the provider says was used so far. */
+  readonly usage?: Usage;
   readonly evaluation?: Evaluation;
 }
 
@@ -103,7 +108,10 @@ export function decideEnd(
 ): Decision {
   if (isTerminal(fold.execution.state)) return nothing(fold, undefined);
   const abandoned = abandonOpenAction(fold, "the execution ended");
-  const last = isCancelling(fold) ? cancelled(fold, cleanup) : failed(fold, mustFail(failure), cleanup, partialOutput);
+  const usage = usageOf(fold, cleanup.usage ?? failure?.usage);
+  const last = isCancelling(fold)
+    ? cancelled(fold, cleanup, usage)
+    : failed(mustFail(failure), cleanup, partialOutput, usage);
   const missing = isCancelling(fold) ? [] : missingEntries(fold);
   const payloads = [...(abandoned?.payloads ?? []), ...dropAll(fold), ...missing, last];
   return { ...record(fold, payloads, nowMs), ...(abandoned && { side: abandoned.side }), result: undefined };
@@ -121,14 +129,14 @@ function missingEntries(fold: Fold): PayloadInit[] {
   return fold.execution.state === STARTING ? [started] : [];
 }
 
-function cancelled({ execution }: Fold, cleanup: Cleanup): PayloadInit {
+function cancelled({ execution }: Fold, cleanup: Cleanup, usage: UsageField): PayloadInit {
   return {
     case: "runCancelled",
-    value: { reason: execution.cancel?.reason ?? "", ...cleanedUp(cleanup), ...usageOf(execution.usage) },
+    value: { reason: execution.cancel?.reason ?? "", ...cleanedUp(cleanup), ...usage },
   };
 }
 
-function failed({ execution }: Fold, { reason, message }: Failure, cleanup: Cleanup, partial: string): PayloadInit {
+function failed({ reason, message }: Failure, cleanup: Cleanup, partial: string, usage: UsageField): PayloadInit {
   return {
     case: "runFailed",
     value: {
@@ -136,7 +144,7 @@ function failed({ execution }: Fold, { reason, message }: Failure, cleanup: Clea
       message: cutText(message, MAX_MESSAGE_BYTES).text || FailureReason[reason],
       partialOutput: cutText(partial, MAX_OUTPUT_BYTES).text,
       ...cleanedUp(cleanup),
-      ...usageOf(execution.usage),
+      ...usage,
     },
   };
 }
@@ -148,8 +156,15 @@ function cleanedUp({ error, containment }: Cleanup) {
   };
 }
 
-function usageOf(usage: MessageInitShape<typeof UsageSchema> | undefined) {
-  return usage === undefined ? {} : { usage: create(UsageSchema, usage) };
+interface UsageField {
+  readonly usage?: Usage;
+}
+
+/** What an execution used: as its model calls were counted, else as its provider says, now or after the last turn that did. */
+function usageOf(fold: Fold, reported: Usage | undefined): UsageField {
+  const { usage: counted } = fold.execution;
+  const usage = counted?.modelCalls ? counted : (reported ?? lastReport(fold) ?? counted);
+  return usage === undefined ? {} : { usage };
 }
 
 /** How a successful turn goes on. */
@@ -167,23 +182,36 @@ export function decideSuccess(fold: Fold, success: Success, nowMs: number): Deci
   if (isCancelling(fold)) return nothing(fold, "cancelling");
   const { evaluation } = success;
   if (evaluation === undefined || evaluation.action === CompletionAction.ACCEPT) return accept(fold, success, nowMs);
+  const recorded = judged(fold, evaluation, success.usage, nowMs);
+  switch (evaluation.action) {
+    case CompletionAction.STOP:
+      return { ...recorded, result: "stopped" };
+    case CompletionAction.REVISE: {
+      const text = evaluation.instruction ?? evaluation.reason;
+      const body = toBinary(ContentSchema, create(ContentSchema, { text }));
+      const inputId = turnInputId(recorded.fold.execution.turn);
+      return { ...recorded, side: { inputs: [{ inputId, bytes: body }] }, result: "revise" };
+    }
+    default:
+      throw new RangeError(`${CompletionAction[evaluation.action]} is no way to go on after a turn`);
+  }
+}
+
+/** Records an evaluation, and what the provider says was used when it came to it. */
+function judged(fold: Fold, evaluation: Evaluation, usage: Usage | undefined, nowMs: number) {
   const recorded = record(fold, [evaluated(fold, evaluation)], nowMs);
-  if (evaluation.action === CompletionAction.STOP) return { ...recorded, result: "stopped" };
-  const text = evaluation.instruction ?? evaluation.reason;
-  const body = toBinary(ContentSchema, create(ContentSchema, { text }));
-  const inputId = turnInputId(recorded.fold.execution.turn);
-  return { ...recorded, side: { inputs: [{ inputId, bytes: body }] }, result: "revise" };
+  return { ...recorded, fold: withReport(recorded.fold, usage) };
 }
 
 /** Opens the INPUT action whose answer begins the next turn, with the evaluation that asks for it. */
 export function decideAwaitInput(
   fold: Fold,
-  evaluation: Evaluation,
+  { evaluation, usage }: { readonly evaluation: Evaluation; readonly usage?: Usage },
   keyed: ActionKeyed,
   nowMs: number,
 ): Decision<"awaiting" | "cancelling"> {
   if (isCancelling(fold) || isTerminal(fold.execution.state)) return nothing(fold, "cancelling");
-  const recorded = record(fold, [evaluated(fold, evaluation)], nowMs);
+  const recorded = judged(fold, evaluation, usage, nowMs);
   const opened = decideOpenAction(recorded.fold, keyed, nowMs);
   return { ...opened, events: [...recorded.events, ...opened.events], result: "awaiting" };
 }
@@ -196,10 +224,11 @@ function evaluated({ inner }: Fold, { action, reason }: Evaluation): PayloadInit
 function accept(fold: Fold, success: Success, nowMs: number): Decision<Continuation> {
   const accepted = success.evaluation === undefined ? [] : [evaluated(fold, success.evaluation)];
   if (nextTurnInput(fold) !== undefined) {
-    return { ...record(fold, accepted, nowMs), result: "next_turn" };
+    const recorded = record(fold, accepted, nowMs);
+    const side = success.usage === undefined ? {} : { side: {} };
+    return { ...recorded, fold: withReport(recorded.fold, success.usage), ...side, result: "next_turn" };
   }
   const { finalOutput, truncated, structuredOutput } = success;
-  const usage = fold.execution.usage?.modelCalls ? fold.execution.usage : (success.usage ?? fold.execution.usage);
   const payloads: PayloadInit[] = [
     ...accepted,
     ...dropAll(fold),
@@ -210,7 +239,7 @@ function accept(fold: Fold, success: Success, nowMs: number): Decision<Continuat
         finalOutput,
         finalOutputTruncated: truncated,
         ...(structuredOutput === undefined ? {} : { structuredOutput: fromJson(ValueSchema, structuredOutput) }),
-        ...usageOf(usage),
+        ...usageOf(fold, success.usage),
       },
     },
   ];

@@ -1,9 +1,10 @@
-import { clone, create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { clone, create, fromBinary, fromJson, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { ActionState } from "../../gen/ts/harnessruntime/v1/action_pb.js";
 import type { Event } from "../../gen/ts/harnessruntime/v1/event_pb.js";
 import { type Execution, ExecutionSchema, ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import type { InputMode } from "../../gen/ts/harnessruntime/v1/input_pb.js";
+import { type Usage, UsageSchema } from "../../gen/ts/harnessruntime/v1/usage_pb.js";
 import type { ExecutionRow, StoredExecution } from "./store.js";
 
 /** An input that was accepted and is neither consumed nor dropped. */
@@ -32,6 +33,8 @@ export interface Inner {
   readonly actionTimedOut: boolean;
   /** The provider's key for the open action. */
   readonly openKey: string;
+  /** What the provider said that the execution had used, after the last turn for which it did; in its JSON form. */
+  readonly reportedUsage?: JsonValue;
 }
 
 /**
@@ -161,6 +164,17 @@ export function amend(execution: Execution, fields: Partial<Execution>): Executi
 /** Returns the one open action, if any. */
 export function openAction(fold: Fold): Execution["openActions"][number] | undefined {
   return fold.execution.openActions.find((action) => action.state === ActionState.PENDING);
+}
+
+/** Keeps what the provider says was used so far, for an end that says nothing of it. */
+export function withReport(fold: Fold, usage: Usage | undefined): Fold {
+  if (usage === undefined) return fold;
+  return { ...fold, inner: { ...fold.inner, reportedUsage: toJson(UsageSchema, usage) } };
+}
+
+/** Returns the usage that the provider reported last, if any. */
+export function lastReport({ inner: { reportedUsage } }: Fold): Usage | undefined {
+  return reportedUsage === undefined ? undefined : fromJson(UsageSchema, reportedUsage);
 }
 
 /** Returns the time of an event in milliseconds. */

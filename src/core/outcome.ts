@@ -2,13 +2,15 @@ import { fromJson, isMessage, type JsonValue, toBinary } from "@bufbuild/protobu
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { ActionRequestSchema } from "../../gen/ts/harnessruntime/v1/action_pb.js";
 import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import type { ProviderManifest } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { CompletionAction } from "../../gen/ts/harnessruntime/v1/result_events_pb.js";
-import { UsageSchema } from "../../gen/ts/harnessruntime/v1/usage_pb.js";
+import { type Usage, UsageSchema } from "../../gen/ts/harnessruntime/v1/usage_pb.js";
 import { inputAction } from "./action-desk.js";
+import { supports } from "./capability.js";
 import { notFinite } from "./check-emission.js";
 import { cutText } from "./cut-text.js";
 import type { Failure, Success } from "./decide-run.js";
-import { MAX_DESCRIPTOR_BYTES, MAX_OUTPUT_BYTES, MAX_STRUCTURED_BYTES } from "./limits.js";
+import { MAX_DESCRIPTOR_BYTES, MAX_KEY_LENGTH, MAX_OUTPUT_BYTES, MAX_STRUCTURED_BYTES } from "./limits.js";
 import type { ActionInit, Evaluation, TurnOutcome } from "./provider.js";
 import { ProviderLostError } from "./provider-lost.js";
 import { compile } from "./schema.js";
@@ -18,8 +20,16 @@ import { wellFormed } from "./well-formed.js";
 /** What a turn's outcome comes to, once it is checked. */
 export type TurnEnd =
   | { readonly kind: "succeeded"; readonly success: Success }
-  | { readonly kind: "awaiting"; readonly evaluation: Evaluation; readonly request: Omit<ActionInit, "kind"> }
+  | Awaiting
   | { readonly kind: "failed"; readonly failure: Failure };
+
+interface Awaiting {
+  readonly kind: "awaiting";
+  readonly evaluation: Evaluation;
+  /** The key is empty where a completion policy asks. */
+  readonly request: Omit<ActionInit, "kind">;
+  readonly usage?: Usage;
+}
 
 /** The text that a turn emitted, cut to what an output may be. */
 export interface TurnText {
@@ -29,22 +39,52 @@ export interface TurnText {
 
 /**
  * Returns what a provider's return value comes to. Nothing at all is success with
- * the text that was emitted; anything that is not a {@link TurnOutcome} fails
- * with PROVIDER_PROTOCOL_VIOLATION, a structured output over 64 KiB with
- * OUTPUT_TOO_LARGE.
+ * the text that was emitted; anything that is not a {@link TurnOutcome}, or needs
+ * a capability that the manifest does not have, fails with
+ * PROVIDER_PROTOCOL_VIOLATION, a structured output over 64 KiB with OUTPUT_TOO_LARGE.
  */
-export function checkOutcome(outcome: unknown, emitted: TurnText): TurnEnd {
-  if (outcome === undefined || outcome === null) return succeeded({ status: "succeeded" }, emitted);
+export function checkOutcome(outcome: unknown, emitted: TurnText, manifest: ProviderManifest): TurnEnd {
+  if (outcome === undefined || outcome === null) return succeeded({ status: "succeeded" }, emitted, manifest);
   if (typeof outcome !== "object") return malformed(`it returned a ${typeof outcome}`);
-  return checkObject(wellFormed(outcome), emitted);
+  const clean = wellFormed(outcome);
+  const usage = usageIn(clean);
+  if (usage === "malformed") return malformed("its usage is not one");
+  const end = checkObject(clean, emitted, manifest);
+  return usage === undefined ? end : withUsage(end, usage);
 }
 
-function checkObject(outcome: object, emitted: TurnText): TurnEnd {
-  const { status, usage } = outcome as Partial<TurnOutcome>;
-  if (usage !== undefined && !isUsage(usage)) return malformed("its usage is not one");
+/** Returns the usage that a provider's return value reports, whatever else it says. */
+export function reportedUsage(outcome: unknown): Usage | undefined {
+  if (typeof outcome !== "object" || outcome === null) return undefined;
+  try {
+    const usage = usageIn(wellFormed(outcome));
+    return usage === "malformed" ? undefined : usage;
+  } catch {
+    return undefined;
+  }
+}
+
+function usageIn({ usage }: Partial<TurnOutcome>): Usage | "malformed" | undefined {
+  if (usage === undefined) return undefined;
+  return isUsage(usage) ? toUsage(usage) : "malformed";
+}
+
+function withUsage(end: TurnEnd, usage: Usage): TurnEnd {
+  switch (end.kind) {
+    case "succeeded":
+      return { ...end, success: { ...end.success, usage } };
+    case "failed":
+      return { ...end, failure: { ...end.failure, usage } };
+    case "awaiting":
+      return { ...end, usage };
+  }
+}
+
+function checkObject(outcome: object, emitted: TurnText, manifest: ProviderManifest): TurnEnd {
+  const { status } = outcome as Partial<TurnOutcome>;
   switch (status) {
     case "succeeded":
-      return succeeded(outcome as Extract<TurnOutcome, { status: "succeeded" }>, emitted);
+      return succeeded(outcome as Succeeded, emitted, manifest);
     case "failed":
       return failed(outcome as Extract<TurnOutcome, { status: "failed" }>);
     case "cancelled":
@@ -53,7 +93,7 @@ function checkObject(outcome: object, emitted: TurnText): TurnEnd {
         failure: { reason: FailureReason.PROVIDER_ERROR, message: "the provider ended the turn as cancelled, unasked" },
       };
     case "awaiting_input":
-      return awaiting(outcome as Extract<TurnOutcome, { status: "awaiting_input" }>);
+      return asking(outcome as Extract<TurnOutcome, { status: "awaiting_input" }>, manifest);
     default:
       return malformed(`its status is ${JSON.stringify(status)}`);
   }
@@ -91,35 +131,44 @@ function notAnOutcome(what: string): Failure {
 
 type Succeeded = Extract<TurnOutcome, { status: "succeeded" }>;
 
-function succeeded(outcome: Succeeded, emitted: TurnText): TurnEnd {
-  const failure = checkSuccess(outcome);
+function succeeded(outcome: Succeeded, emitted: TurnText, manifest: ProviderManifest): TurnEnd {
+  const failure = checkSuccess(outcome, manifest);
   if (failure !== undefined) return { kind: "failed", failure };
-  const { finalOutput, structuredOutput, usage, evaluation } = outcome;
+  const { finalOutput, structuredOutput, evaluation } = outcome;
   if (evaluation?.action === CompletionAction.AWAIT_INPUT) {
-    return { kind: "awaiting", evaluation, request: { key: "", title: evaluation.instruction ?? evaluation.reason } };
+    return awaiting(evaluation, { key: "", title: evaluation.instruction ?? evaluation.reason }, manifest);
   }
   const output = finalOutput === undefined ? emitted : cutText(finalOutput, MAX_OUTPUT_BYTES);
   const success: Success = {
     finalOutput: output.text,
     truncated: output.truncated,
     ...(structuredOutput === undefined ? {} : { structuredOutput }),
-    ...(usage === undefined ? {} : { usage }),
     ...(evaluation === undefined ? {} : { evaluation }),
   };
   return { kind: "succeeded", success };
 }
 
-function checkSuccess({ finalOutput, structuredOutput, evaluation }: Succeeded): Failure | undefined {
+function checkSuccess(outcome: Succeeded, manifest: ProviderManifest): Failure | undefined {
+  const { finalOutput, structuredOutput, evaluation } = outcome;
   if (finalOutput !== undefined && typeof finalOutput !== "string")
     return notAnOutcome("its finalOutput is not a string");
-  if (evaluation !== undefined && CompletionAction[evaluation.action] === undefined) {
-    return notAnOutcome("its evaluation has no action");
-  }
+  const wrongly = evaluation === undefined ? undefined : checkEvaluation(evaluation, manifest);
+  if (wrongly !== undefined) return wrongly;
   if (structuredOutput === undefined) return undefined;
   const wrong = notFinite(structuredOutput, 0);
   return wrong === undefined
     ? checkStructured(structuredOutput)
     : violation(`the structured output is not JSON: ${wrong}`);
+}
+
+function checkEvaluation({ action }: Evaluation, manifest: ProviderManifest): Failure | undefined {
+  if (!supports(manifest, "policy.completion")) return lacks("an evaluation", "policy.completion");
+  const isKnown = CompletionAction[action] !== undefined && action !== CompletionAction.UNSPECIFIED;
+  return isKnown ? undefined : notAnOutcome("its evaluation has no action; use ACCEPT, REVISE, STOP or AWAIT_INPUT");
+}
+
+function lacks(what: string, capability: string): Failure {
+  return violation(`${what} needs the capability ${capability}, which the manifest does not have`);
 }
 
 function failed({ message, reason }: Extract<TurnOutcome, { status: "failed" }>): TurnEnd {
@@ -135,8 +184,24 @@ function failed({ message, reason }: Extract<TurnOutcome, { status: "failed" }>)
   };
 }
 
-function awaiting({ request }: Extract<TurnOutcome, { status: "awaiting_input" }>): TurnEnd {
-  if (typeof request?.title !== "string") return malformed("it asks for input without a title");
+function asking(
+  { request }: Extract<TurnOutcome, { status: "awaiting_input" }>,
+  manifest: ProviderManifest,
+): TurnEnd {
+  const { key } = request ?? {};
+  if (typeof key !== "string" || key === "" || key.length > MAX_KEY_LENGTH) {
+    return malformed(`it asks for input, and the key of what it asks must have 1 to ${MAX_KEY_LENGTH} characters`);
+  }
+  const evaluation = { action: CompletionAction.AWAIT_INPUT, reason: "the provider asks for input" };
+  return awaiting(evaluation, request, manifest);
+}
+
+/** What asks for input, by itself or as its completion policy says. */
+function awaiting(evaluation: Evaluation, request: Awaiting["request"], manifest: ProviderManifest): TurnEnd {
+  if (!supports(manifest, "action.input")) {
+    return { kind: "failed", failure: lacks("awaiting input", "action.input") };
+  }
+  if (typeof request.title !== "string") return malformed("it asks for input without a title");
   const wrong = notFinite(request, 0);
   if (wrong !== undefined) return malformed(`what it asks cannot be kept: ${wrong}`);
   try {
@@ -147,7 +212,6 @@ function awaiting({ request }: Extract<TurnOutcome, { status: "awaiting_input" }
   } catch (error) {
     return malformed(`what it asks cannot be kept: ${messageOf(error)}`);
   }
-  const evaluation = { action: CompletionAction.AWAIT_INPUT, reason: "the provider asks for input" };
   return { kind: "awaiting", evaluation, request };
 }
 

@@ -1,3 +1,4 @@
+import type { ProviderManifest } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { type Bounded, bounded, promised } from "./bounded.js";
 import { cancelTimeoutOf } from "./clean-up.js";
 import type { Clock } from "./clock.js";
@@ -37,13 +38,14 @@ export function callProvider(
   halt: HaltSwitch,
   replaced: Promise<void>,
 ): ProviderCall {
+  const { manifest } = provider;
   const running = promised(() => provider.run(turn));
   const settled = running.then(
     (value): Bounded<unknown> => ({ kind: "done", value }),
     (error: unknown): Bounded<unknown> => ({ kind: "threw", error }),
   );
   const ended = Promise.race([
-    settled.then((end) => () => finish(end, turn)),
+    settled.then((end) => () => finish(end, turn, manifest)),
     replaced.then(() => () => replace(clock, provider, turn, settled)),
   ]).then(async (goOn): Promise<CallEnd> => (halt.halt === undefined ? await goOn() : { kind: "halted" }));
   return { running, ended: halt.unlessHalted(ended).then((end) => end ?? { kind: "halted" }) };
@@ -57,10 +59,11 @@ async function replace(clock: Clock, provider: Provider, turn: Turn, settled: Pr
   return gone.kind === "late" ? { kind: "stuck", limitMs } : { kind: "replaced" };
 }
 
-async function finish(end: Bounded<unknown>, turn: Turn): Promise<CallEnd> {
+async function finish(end: Bounded<unknown>, turn: Turn, manifest: ProviderManifest): Promise<CallEnd> {
   turn.end();
   if (end.kind !== "threw") {
-    return { kind: "ended", end: checkOutcome(end.kind === "done" ? end.value : undefined, await turn.collectText()) };
+    const value = end.kind === "done" ? end.value : undefined;
+    return { kind: "ended", end: checkOutcome(value, await turn.collectText(), manifest) };
   }
   const failure = thrown(end.error);
   if (end.error instanceof ProviderLostError) return { kind: "lost", failure };

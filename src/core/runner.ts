@@ -209,12 +209,12 @@ export class Runner {
   }
 
   /** Opens the action whose answer is the next turn's input. */
-  async #askForInput({ evaluation, request }: Extract<TurnEnd, { kind: "awaiting" }>): Promise<boolean> {
+  async #askForInput(end: Extract<TurnEnd, { kind: "awaiting" }>): Promise<boolean> {
     const { clock, ids } = this.#options;
-    const action = inputAction(ids.next("action"), request);
+    const action = inputAction(ids.next("action"), end.request);
     await this.#decide((fold) => {
       stamp(action, fold.execution, clock.now());
-      return decideAwaitInput(fold, evaluation, { action, key: request.key }, clock.now());
+      return decideAwaitInput(fold, end, { action, key: end.request.key }, clock.now());
     });
     return await this.#awaitAnswer();
   }

@@ -193,7 +193,7 @@ export class RemoteAttempt implements InboxHost, Asker {
       this.violate(`it finished turn ${number} in turn ${turn.context.turn}`);
       return "wait";
     }
-    turn.finish(toTurnOutcome(outcome, this.instance.manifest));
+    turn.finish(toTurnOutcome(outcome));
     return this.#cancelling === undefined ? "wait" : "stored";
   }
 

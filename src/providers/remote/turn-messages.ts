@@ -16,9 +16,7 @@ import { type Content, ContentSchema } from "../../../gen/ts/harnessruntime/v1/c
 import { FailureReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ExecutionSchema } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { InputMode } from "../../../gen/ts/harnessruntime/v1/input_pb.js";
-import type { ProviderManifest } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
 import type { Usage } from "../../../gen/ts/harnessruntime/v1/usage_pb.js";
-import { supports } from "../../core/capability.js";
 import type { ActionAnswer, ActionInit, HistoryItem, ProviderContext, TurnOutcome } from "../../core/provider.js";
 import { valueToJson } from "../../core/value-text.js";
 
@@ -81,14 +79,14 @@ export function toActionInit({ key, action }: Pick<RequestAction, "key" | "actio
   return { kind: (action?.kind ?? ActionKind.UNSPECIFIED) as ActionInit["kind"], ...toQuestion(key, action) };
 }
 
-/** Returns how a turn ended, as the port has it. What the contract does not allow is a failure. */
-export function toTurnOutcome(outcome: Outcome | undefined, manifest: ProviderManifest): TurnOutcome {
+/** Returns how a turn ended, as the port has it, which checks it. */
+export function toTurnOutcome(outcome: Outcome | undefined): TurnOutcome {
   const result = outcome?.result ?? { case: undefined };
   switch (result.case) {
     case undefined:
       return { status: "succeeded" };
     case "success":
-      return toSuccess(result.value, manifest);
+      return toSuccess(result.value);
     case "failure": {
       const { reason, message } = result.value;
       const known = reason === FailureReason.UNSPECIFIED ? {} : { reason };
@@ -97,18 +95,14 @@ export function toTurnOutcome(outcome: Outcome | undefined, manifest: ProviderMa
     case "cancelled":
       return { status: "cancelled", ...usageOf(result.value) };
     case "awaitInput": {
-      if (!supports(manifest, "action.input")) return violation(lacks("awaiting input", "action.input"));
       const request = toQuestion(result.value.key, result.value.action);
       return { status: "awaiting_input", request, ...usageOf(result.value) };
     }
   }
 }
 
-function toSuccess(success: TurnSuccess, manifest: ProviderManifest): TurnOutcome {
+function toSuccess(success: TurnSuccess): TurnOutcome {
   const { finalOutput, structuredOutput, evaluation } = success;
-  if (evaluation !== undefined && !supports(manifest, "policy.completion")) {
-    return violation(lacks("an evaluation", "policy.completion"));
-  }
   return {
     status: "succeeded",
     ...(finalOutput === undefined ? {} : { finalOutput }),
@@ -120,10 +114,6 @@ function toSuccess(success: TurnSuccess, manifest: ProviderManifest): TurnOutcom
 
 function usageOf({ usage }: { usage?: Usage | undefined }): { usage?: Usage } {
   return usage === undefined ? {} : { usage };
-}
-
-function lacks(what: string, capability: string): string {
-  return `${what} needs the capability ${capability}, which the manifest does not have`;
 }
 
 /** Returns the failure of a provider that broke the contract. */
