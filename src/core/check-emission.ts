@@ -7,7 +7,7 @@ import { splitText } from "./cut-text.js";
 import type { PayloadInit } from "./decision.js";
 import { HarnessError } from "./errors.js";
 import { EVENT_NAMES, eventName } from "./event-name.js";
-import { MAX_EVENT_BYTES } from "./limits.js";
+import { MAX_EVENT_BYTES, MAX_ITEM_ID_LENGTH } from "./limits.js";
 import type { ProviderEvent, ProviderEventKind } from "./provider.js";
 import { ProtocolViolationError } from "./violation.js";
 import { wellFormed } from "./well-formed.js";
@@ -23,9 +23,9 @@ type Check<K extends ProviderEventKind> = (value: Value<K>) => string | undefine
 
 /** What is wrong with a value of each kind that a provider may emit; undefined where nothing is. */
 const CHECKS: { readonly [K in ProviderEventKind]: Check<K> } = {
-  outputTextDelta: ({ text }) => text_(text),
-  outputReasoningDelta: ({ text }) => text_(text),
-  outputTextDone: ({ text, itemId }) => text_(text) ?? filled("item_id", itemId),
+  outputTextDelta: ({ text, itemId }) => text_(text) ?? item(itemId),
+  outputReasoningDelta: ({ text, itemId }) => text_(text) ?? item(itemId),
+  outputTextDone: ({ text, itemId }) => text_(text) ?? filled("item_id", itemId) ?? item(itemId),
   toolCallStarted: ({ toolCallId, name }) => filled("tool_call_id", toolCallId) ?? filled("name", name),
   toolCallUpdated: ({ toolCallId }) => filled("tool_call_id", toolCallId),
   toolCallCompleted: ({ toolCallId }) => filled("tool_call_id", toolCallId),
@@ -39,7 +39,7 @@ const STREAMED: ReadonlySet<string> = new Set<ProviderEventKind>(["outputTextDel
 
 /**
  * Returns what to append for one emitted event: itself, or a text delta in
- * pieces. Throws a ProtocolViolationError for a kind that is not a provider's,
+ * pieces, of which an empty one has none. Throws a ProtocolViolationError for a kind that is not a provider's,
  * malformed data or a capability that the manifest does not have; a HarnessError
  * with EVENT_TOO_LARGE for more than 256 KiB.
  */
@@ -67,6 +67,7 @@ function nameFor(kind: unknown): unknown {
 function sized(event: ProviderEvent, name: string): readonly PayloadInit[] {
   if (event.case === "outputTextDelta" || event.case === "outputReasoningDelta") {
     const { text = "", itemId = "" } = event.value;
+    if (text === "") return [];
     if (text.length * 3 < MAX_DELTA_BYTES) return [event];
     return splitText(text, MAX_DELTA_BYTES).map((piece) => delta(event.case, { text: piece, itemId }));
   }
@@ -96,6 +97,16 @@ function encodedSize(payload: ProviderEvent, name: string): number {
 
 function text_(text: unknown): string | undefined {
   return typeof text === "string" ? undefined : "text must be a string";
+}
+
+function item(id: unknown): string | undefined {
+  const fits = id === undefined || (typeof id === "string" && isAtMost(id, MAX_ITEM_ID_LENGTH));
+  return fits ? undefined : `item_id must be a string of at most ${MAX_ITEM_ID_LENGTH} characters`;
+}
+
+/** Counts characters as the contract does: one a code point. */
+function isAtMost(text: string, length: number): boolean {
+  return text.length <= length || (text.length <= 2 * length && [...text].length <= length);
 }
 
 function filled(field: string, value: unknown): string | undefined {

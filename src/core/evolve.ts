@@ -63,9 +63,11 @@ const RULES: Rules = {
       ...ended(value, event),
     },
   }),
-  modelCompleted: ({ execution }, { usage }) => ({
-    execution: { usage: addUsage(execution.usage, { ...(usage ?? create(UsageSchema)), modelCalls: 1, toolCalls: 0 }) },
-  }),
+  modelCompleted: ({ execution }, { usage = create(UsageSchema) }) => {
+    // An event stands for at least one call; tool calls have events of their own.
+    const calls = { modelCalls: Math.max(usage.modelCalls, 1), toolCalls: 0 };
+    return { execution: { usage: addUsage(execution.usage, { ...usage, ...calls }) } };
+  },
   toolCallStarted: ({ execution }) => ({
     execution: { usage: addUsage(execution.usage, create(UsageSchema, { toolCalls: 1 })) },
   }),

@@ -23,5 +23,7 @@ export const MAX_RESUME_STATE_BYTES = MIB;
 export const MAX_PENDING_INPUTS = 32;
 /** Actions that wait behind the open one. */
 export const MAX_WAITING_ACTIONS = 64;
+/** Characters of an event's `item_id`. */
+export const MAX_ITEM_ID_LENGTH = 200;
 /** Characters of an idempotency key. */
 export const MAX_KEY_LENGTH = 200;

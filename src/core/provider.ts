@@ -129,8 +129,8 @@ export interface ProviderContext {
   /**
    * Appends events in order and resolves once they are stored. Await it: that is
    * the back-pressure. `extra` is stored in the same write. Rejects with EVENT_TOO_LARGE, with STORE_UNAVAILABLE (then nothing of it is
-   * stored: emit it again), or with PROVIDER_PROTOCOL_VIOLATION's error, which also fails the execution. After the terminal event it does
-   * nothing.
+   * stored: emit it again), or with PROVIDER_PROTOCOL_VIOLATION's error, which also fails the execution. An empty delta is not
+   * appended, and an `item_id` has at most 200 characters. After the terminal event it does nothing.
    */
   emit(events: ProviderEvent | readonly ProviderEvent[], extra?: EmitExtra): Promise<void>;
   /**

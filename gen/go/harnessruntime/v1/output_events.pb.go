@@ -82,9 +82,10 @@ func (PlanEntryState) EnumDescriptor() ([]byte, []int) {
 // Text was added to the turn's output.
 type OutputTextDelta struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The text. Never empty. The runtime splits longer ones at a code point to keep the event under 256 KiB.
+	// The text. Never empty: the runtime appends no event for one that is. It splits longer ones at a code point to
+	// keep the event under 256 KiB.
 	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	// Groups the deltas of one message of the provider. May be empty.
+	// Groups the deltas of one message of the provider. May be empty; at most 200 characters.
 	ItemId        string `protobuf:"bytes,2,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -142,7 +143,7 @@ type OutputTextDone struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The whole text; the final output is cut to 64 KiB at a code point.
 	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	// The item that is whole. Empty for the final output.
+	// The item that is whole. Empty for the final output; at most 200 characters.
 	ItemId        string `protobuf:"bytes,2,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -195,9 +196,9 @@ func (x *OutputTextDone) GetItemId() string {
 // Reasoning was added. It is no part of the output.
 type OutputReasoningDelta struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The text. Never empty.
+	// The text. Never empty: the runtime appends no event for one that is.
 	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	// Groups the deltas of one piece of reasoning. May be empty.
+	// Groups the deltas of one piece of reasoning. May be empty; at most 200 characters.
 	ItemId        string `protobuf:"bytes,2,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -357,7 +358,7 @@ func (x *PlanEntry) GetState() PlanEntryState {
 	return PlanEntryState_PLAN_ENTRY_STATE_UNSPECIFIED
 }
 
-// A model call ended. Budgets are counted by it.
+// A model call ended, or several that the provider reports as one. Budgets are counted by it.
 type ModelCompleted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The model's vendor or gateway, such as `anthropic`. May be empty.
@@ -366,7 +367,8 @@ type ModelCompleted struct {
 	Model string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
 	// The role that the model had, such as `main`. May be empty.
 	Role string `protobuf:"bytes,3,opt,name=role,proto3" json:"role,omitempty"`
-	// What this call used. `model_calls` of 0 counts as 1.
+	// What was used for it. The event stands for `model_calls` calls, and for one where that is 0. `tool_calls` do not
+	// count here: each has its `tool_call_started`.
 	Usage         *Usage `protobuf:"bytes,4,opt,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

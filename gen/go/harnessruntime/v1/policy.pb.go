@@ -262,7 +262,7 @@ func (x *Grants) GetModelRoles() []string {
 // the execution goes on.
 type Budgets struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The most model calls, counted by `model_completed` events.
+	// The most model calls, counted by `model_completed` events and the `model_calls` in them.
 	MaxModelCalls *int32 `protobuf:"varint,1,opt,name=max_model_calls,json=maxModelCalls,proto3,oneof" json:"max_model_calls,omitempty"`
 	// The most tool calls, counted by `tool_call_started` events.
 	MaxToolCalls *int32 `protobuf:"varint,2,opt,name=max_tool_calls,json=maxToolCalls,proto3,oneof" json:"max_tool_calls,omitempty"`

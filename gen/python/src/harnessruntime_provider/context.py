@@ -73,7 +73,7 @@ class RunContext:
         return self._send(batches[-1], artifacts, state)
 
     def text(self, text: str, item_id: str = "") -> asyncio.Future[None]:
-        """Appends a part of the output."""
+        """Appends a part of the output. An item_id, of at most 200 characters, groups those of one message."""
         event = Event()
         event.output_text_delta.text = text
         event.output_text_delta.item_id = item_id

@@ -4,6 +4,7 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import type { Usage } from "./usage_pb.js";
 import { file_harnessruntime_v1_usage } from "./usage_pb.js";
@@ -13,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file harnessruntime/v1/output_events.proto.
  */
 export const file_harnessruntime_v1_output_events: GenFile = /*@__PURE__*/
-  fileDesc("CiVoYXJuZXNzcnVudGltZS92MS9vdXRwdXRfZXZlbnRzLnByb3RvEhFoYXJuZXNzcnVudGltZS52MSIwCg9PdXRwdXRUZXh0RGVsdGESDAoEdGV4dBgBIAEoCRIPCgdpdGVtX2lkGAIgASgJIi8KDk91dHB1dFRleHREb25lEgwKBHRleHQYASABKAkSDwoHaXRlbV9pZBgCIAEoCSI1ChRPdXRwdXRSZWFzb25pbmdEZWx0YRIMCgR0ZXh0GAEgASgJEg8KB2l0ZW1faWQYAiABKAkiPAoLUGxhblVwZGF0ZWQSLQoHZW50cmllcxgBIAMoCzIcLmhhcm5lc3NydW50aW1lLnYxLlBsYW5FbnRyeSJgCglQbGFuRW50cnkSDwoHY29udGVudBgBIAEoCRIQCghwcmlvcml0eRgCIAEoCRIwCgVzdGF0ZRgDIAEoDjIhLmhhcm5lc3NydW50aW1lLnYxLlBsYW5FbnRyeVN0YXRlImgKDk1vZGVsQ29tcGxldGVkEhAKCHByb3ZpZGVyGAEgASgJEg0KBW1vZGVsGAIgASgJEgwKBHJvbGUYAyABKAkSJwoFdXNhZ2UYBCABKAsyGC5oYXJuZXNzcnVudGltZS52MS5Vc2FnZSJECg1Qcm92aWRlckV2ZW50EgwKBHR5cGUYASABKAkSJQoEZGF0YRgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QqkgEKDlBsYW5FbnRyeVN0YXRlEiAKHFBMQU5fRU5UUllfU1RBVEVfVU5TUEVDSUZJRUQQABIcChhQTEFOX0VOVFJZX1NUQVRFX1BFTkRJTkcQARIgChxQTEFOX0VOVFJZX1NUQVRFX0lOX1BST0dSRVNTEAISHgoaUExBTl9FTlRSWV9TVEFURV9DT01QTEVURUQQA0I/Wj1oYXJuZXNzLXJ1bnRpbWUuZGV2L2dlbi9nby9oYXJuZXNzcnVudGltZS92MTtoYXJuZXNzcnVudGltZXYxYgZwcm90bzM", [file_google_protobuf_struct, file_harnessruntime_v1_usage]);
+  fileDesc("CiVoYXJuZXNzcnVudGltZS92MS9vdXRwdXRfZXZlbnRzLnByb3RvEhFoYXJuZXNzcnVudGltZS52MSI6Cg9PdXRwdXRUZXh0RGVsdGESDAoEdGV4dBgBIAEoCRIZCgdpdGVtX2lkGAIgASgJQgi6SAVyAxjIASI5Cg5PdXRwdXRUZXh0RG9uZRIMCgR0ZXh0GAEgASgJEhkKB2l0ZW1faWQYAiABKAlCCLpIBXIDGMgBIj8KFE91dHB1dFJlYXNvbmluZ0RlbHRhEgwKBHRleHQYASABKAkSGQoHaXRlbV9pZBgCIAEoCUIIukgFcgMYyAEiPAoLUGxhblVwZGF0ZWQSLQoHZW50cmllcxgBIAMoCzIcLmhhcm5lc3NydW50aW1lLnYxLlBsYW5FbnRyeSJgCglQbGFuRW50cnkSDwoHY29udGVudBgBIAEoCRIQCghwcmlvcml0eRgCIAEoCRIwCgVzdGF0ZRgDIAEoDjIhLmhhcm5lc3NydW50aW1lLnYxLlBsYW5FbnRyeVN0YXRlImgKDk1vZGVsQ29tcGxldGVkEhAKCHByb3ZpZGVyGAEgASgJEg0KBW1vZGVsGAIgASgJEgwKBHJvbGUYAyABKAkSJwoFdXNhZ2UYBCABKAsyGC5oYXJuZXNzcnVudGltZS52MS5Vc2FnZSJECg1Qcm92aWRlckV2ZW50EgwKBHR5cGUYASABKAkSJQoEZGF0YRgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QqkgEKDlBsYW5FbnRyeVN0YXRlEiAKHFBMQU5fRU5UUllfU1RBVEVfVU5TUEVDSUZJRUQQABIcChhQTEFOX0VOVFJZX1NUQVRFX1BFTkRJTkcQARIgChxQTEFOX0VOVFJZX1NUQVRFX0lOX1BST0dSRVNTEAISHgoaUExBTl9FTlRSWV9TVEFURV9DT01QTEVURUQQA0I/Wj1oYXJuZXNzLXJ1bnRpbWUuZGV2L2dlbi9nby9oYXJuZXNzcnVudGltZS92MTtoYXJuZXNzcnVudGltZXYxYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_struct, file_harnessruntime_v1_usage]);
 
 /**
  * Text was added to the turn's output.
@@ -22,14 +23,15 @@ export const file_harnessruntime_v1_output_events: GenFile = /*@__PURE__*/
  */
 export type OutputTextDelta = Message<"harnessruntime.v1.OutputTextDelta"> & {
   /**
-   * The text. Never empty. The runtime splits longer ones at a code point to keep the event under 256 KiB.
+   * The text. Never empty: the runtime appends no event for one that is. It splits longer ones at a code point to
+   * keep the event under 256 KiB.
    *
    * @generated from field: string text = 1;
    */
   text: string;
 
   /**
-   * Groups the deltas of one message of the provider. May be empty.
+   * Groups the deltas of one message of the provider. May be empty; at most 200 characters.
    *
    * @generated from field: string item_id = 2;
    */
@@ -60,7 +62,7 @@ export type OutputTextDone = Message<"harnessruntime.v1.OutputTextDone"> & {
   text: string;
 
   /**
-   * The item that is whole. Empty for the final output.
+   * The item that is whole. Empty for the final output; at most 200 characters.
    *
    * @generated from field: string item_id = 2;
    */
@@ -81,14 +83,14 @@ export const OutputTextDoneSchema: GenMessage<OutputTextDone> = /*@__PURE__*/
  */
 export type OutputReasoningDelta = Message<"harnessruntime.v1.OutputReasoningDelta"> & {
   /**
-   * The text. Never empty.
+   * The text. Never empty: the runtime appends no event for one that is.
    *
    * @generated from field: string text = 1;
    */
   text: string;
 
   /**
-   * Groups the deltas of one piece of reasoning. May be empty.
+   * Groups the deltas of one piece of reasoning. May be empty; at most 200 characters.
    *
    * @generated from field: string item_id = 2;
    */
@@ -159,7 +161,7 @@ export const PlanEntrySchema: GenMessage<PlanEntry> = /*@__PURE__*/
   messageDesc(file_harnessruntime_v1_output_events, 4);
 
 /**
- * A model call ended. Budgets are counted by it.
+ * A model call ended, or several that the provider reports as one. Budgets are counted by it.
  *
  * @generated from message harnessruntime.v1.ModelCompleted
  */
@@ -186,7 +188,8 @@ export type ModelCompleted = Message<"harnessruntime.v1.ModelCompleted"> & {
   role: string;
 
   /**
-   * What this call used. `model_calls` of 0 counts as 1.
+   * What was used for it. The event stands for `model_calls` calls, and for one where that is 0. `tool_calls` do not
+   * count here: each has its `tool_call_started`.
    *
    * @generated from field: harnessruntime.v1.Usage usage = 4;
    */

@@ -64,7 +64,7 @@ export const GrantsSchema: GenMessage<Grants> = /*@__PURE__*/
  */
 export type Budgets = Message<"harnessruntime.v1.Budgets"> & {
   /**
-   * The most model calls, counted by `model_completed` events.
+   * The most model calls, counted by `model_completed` events and the `model_calls` in them.
    *
    * @generated from field: optional int32 max_model_calls = 1;
    */
