@@ -184,10 +184,7 @@ function failed({ message, reason }: Extract<TurnOutcome, { status: "failed" }>)
   };
 }
 
-function asking(
-  { request }: Extract<TurnOutcome, { status: "awaiting_input" }>,
-  manifest: ProviderManifest,
-): TurnEnd {
+function asking({ request }: Extract<TurnOutcome, { status: "awaiting_input" }>, manifest: ProviderManifest): TurnEnd {
   const { key } = request ?? {};
   if (typeof key !== "string" || key === "" || key.length > MAX_KEY_LENGTH) {
     return malformed(`it asks for input, and the key of what it asks must have 1 to ${MAX_KEY_LENGTH} characters`);

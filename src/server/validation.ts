@@ -1,39 +1,22 @@
 import { create, type DescMessage, type DescMethod, type Message } from "@bufbuild/protobuf";
-import { pathToString } from "@bufbuild/protobuf/reflect";
-import { createValidator, type Validator, type Violation } from "@bufbuild/protovalidate";
 import type { Interceptor, StreamRequest } from "@connectrpc/connect";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { HarnessError } from "../core/errors.js";
+import { createRules } from "../core/rules.js";
 
 /** Throws VALIDATION_ERROR, with a violation for each field at fault, where `message` breaks a rule of the contract. */
 export type Validate = (schema: DescMessage, message: Message) => void;
 
 /** Makes the check for requests. The first check of each type compiles its rules; {@link warmUp} does so ahead. */
 export function createValidate(): Validate {
-  const validator: Validator = createValidator();
+  const brokenRules = createRules();
   return (schema, message) => {
-    const result = validator.validate(schema, message);
-    if (result.kind === "valid") return;
-    if (result.kind === "error") throw result.error;
-    const violations = result.violations.map((violation) => ({
-      field: pathToString(violation.field),
-      description: describe(violation),
-    }));
+    const violations = brokenRules(schema, message);
     const [first] = violations;
-    const text =
-      first === undefined ? "the request breaks a rule" : `${first.field || "request"}: ${first.description}`;
-    throw new HarnessError(ErrorReason.VALIDATION_ERROR, text, first === undefined ? {} : { field: first.field }, {
-      violations,
-    });
+    if (first === undefined) return;
+    const text = `${first.field || "request"}: ${first.description}`;
+    throw new HarnessError(ErrorReason.VALIDATION_ERROR, text, { field: first.field }, { violations });
   };
-}
-
-/** What the rule says, but for values of enums: there it names numbers, and callers write names. */
-function describe({ ruleId, field, message }: Violation): string {
-  const last = field.findLast((part) => part.kind === "field");
-  if (!ruleId.startsWith("enum.") || last?.enum === undefined) return message;
-  const names = last.enum.values.filter(({ number }) => number !== 0).map(({ name }) => name);
-  return `must be one of ${names.join(", ")}`;
 }
 
 /** Checks an empty request of each method, so that no caller pays for compiling the rules (about 100 ms each). */

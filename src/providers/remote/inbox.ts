@@ -7,6 +7,7 @@ import type { ProviderContext, ProviderEvent } from "../../core/provider.js";
 import { ProtocolViolationError } from "../../core/violation.js";
 import { type Flow, roughBytes } from "./flow.js";
 import type { OutboxMessage } from "./outbox-message.js";
+import { brokenRule } from "./rules.js";
 import { toStatus } from "./status.js";
 
 /** What an inbox does with what it takes. */
@@ -80,7 +81,8 @@ export class Inbox {
   take(message: OutboxMessage): void {
     if (this.#closed) return;
     const { emitId } = message.value;
-    if (emitId <= this.#taken) this.#takeAgain(message);
+    if (emitId < 1) this.#refuseUnnumbered(emitId);
+    else if (emitId <= this.#taken) this.#takeAgain(message);
     else if (emitId > this.#taken + 1) this.#host.violate(`emit_id ${emitId} came after ${this.#taken}`);
     else this.#takeNext(message);
   }
@@ -107,8 +109,17 @@ export class Inbox {
     await this.#idle;
   }
 
+  #refuseUnnumbered(emitId: number): void {
+    const refusal = new ProtocolViolationError(`emit_id ${emitId} is no position: the first one is 1`);
+    this.#host.violate(refusal.message);
+    this.#host.ack(emitId, toStatus(refusal));
+  }
+
   #takeAgain(message: OutboxMessage): void {
-    if (message.case === "requestAction") this.#host.ask(message.value, true).catch((error) => this.#broken(error));
+    const broken = brokenRule(message);
+    if (broken !== undefined) this.#host.violate(broken);
+    else if (message.case === "requestAction")
+      this.#host.ask(message.value, true).catch((error) => this.#broken(error));
     if (message.value.emitId <= this.#stored) this.#host.ack(this.#stored, undefined);
   }
 
@@ -157,6 +168,12 @@ export class Inbox {
       return;
     }
     const [first] = this.#shift(1);
+    const broken = first && brokenRule(first);
+    if (broken !== undefined) {
+      this.#host.violate(broken);
+      await this.#settle(first?.value.emitId ?? 0, new ProtocolViolationError(broken));
+      return;
+    }
     if (first?.case === "requestAction") await this.#ask(first.value);
     if (first?.case === "finish") await this.#finish(first.value);
     if (first?.case === "cancelled") this.#host.cancelled(first.value);

@@ -1,7 +1,5 @@
 import { createHash } from "node:crypto";
 import { toBinary, toJson } from "@bufbuild/protobuf";
-import { pathToString } from "@bufbuild/protobuf/reflect";
-import { createValidator } from "@bufbuild/protovalidate";
 import { type Register, RegisterSchema } from "../../../gen/ts/harnessruntime/provider/v1/provider_pb.js";
 import { ErrorReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
 import {
@@ -11,31 +9,24 @@ import {
 } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { HarnessError, invalid } from "../../core/errors.js";
 import { compile } from "../../core/schema.js";
+import { brokenRules } from "./rules.js";
 
 /** The version of the protocol that providers dial in with. */
 export const PROTOCOL_VERSION = "2026-09-02";
-
-const validator = createValidator();
 
 /**
  * Checks what an instance says of itself, and returns its manifest. Fails with
  * VALIDATION_ERROR or PROTOCOL_VERSION_UNSUPPORTED.
  */
 export function checkRegister(register: Register): ProviderManifest {
-  const { violations = [], error } = validator.validate(RegisterSchema, register);
+  const violations = brokenRules(RegisterSchema, register);
   const [first] = violations;
   if (first !== undefined) {
-    const found = violations.map(({ field, message }) => ({ field: pathToString(field), description: message }));
-    const text = `${pathToString(first.field)}: ${first.message}`;
-    throw new HarnessError(
-      ErrorReason.VALIDATION_ERROR,
-      text,
-      { field: pathToString(first.field) },
-      { violations: found },
-    );
+    const { field, description } = first;
+    throw new HarnessError(ErrorReason.VALIDATION_ERROR, `${field}: ${description}`, { field }, { violations });
   }
   const { manifest } = register;
-  if (error !== undefined || manifest === undefined) throw invalid("manifest", "it cannot be checked");
+  if (manifest === undefined) throw invalid("manifest", "it cannot be checked");
   if (manifest.protocolVersion !== PROTOCOL_VERSION) {
     throw new HarnessError(
       ErrorReason.PROTOCOL_VERSION_UNSUPPORTED,

@@ -238,7 +238,57 @@ describe("an instance that breaks the protocol fails its execution, with its cle
       "an action of no kind",
       /approval or an input/,
       (peer, id) => {
+        const action = { title: "?" };
+        peer.send({ case: "requestAction", value: { executionId: id, attempt: 1, emitId: 1, key: "k", action } });
+      },
+    ],
+    [
+      "an item_id of 201 characters",
+      /item_id .* at most 200 characters/,
+      (peer, id) => {
+        const events = [
+          { payload: { case: "outputTextDelta" as const, value: { text: "x", itemId: "i".repeat(201) } } },
+        ];
+        peer.send({ case: "emit", value: { executionId: id, attempt: 1, emitId: 1, events } });
+      },
+    ],
+    [
+      "an action that is none",
+      /request_action\.action: value is required/,
+      (peer, id) => {
         peer.send({ case: "requestAction", value: { executionId: id, attempt: 1, emitId: 1, key: "k" } });
+      },
+    ],
+    [
+      "an end without an outcome",
+      /finish\.outcome: value is required/,
+      (peer, id) => {
+        peer.send({ case: "finish", value: { executionId: id, attempt: 1, emitId: 1, turn: 1 } });
+      },
+    ],
+    ["the end of no turn", /finish\.turn: must be greater/, (peer, id) => peer.finish(id, 0)],
+    [
+      "an evaluation without an action",
+      /evaluation\.action: must be one of COMPLETION_ACTION_ACCEPT/,
+      (peer, id) => peer.finish(id, 1, { result: { case: "success", value: { evaluation: { reason: "?" } } } }),
+    ],
+    [
+      "a question at a turn's end without a key",
+      /await_input\.key: must be at least 1/,
+      (peer, id) => peer.finish(id, 1, { result: { case: "awaitInput", value: { action: { title: "?" } } } }),
+    ],
+    [
+      "a question at a turn's end that is none",
+      /await_input\.action: value is required/,
+      (peer, id) => peer.finish(id, 1, { result: { case: "awaitInput", value: { key: "k" } } }),
+    ],
+    ["an event at no position", /emit_id 0 is no position/, (peer, id) => peer.emit(id, "x", { emitId: 0 })],
+    [
+      "the end of a turn at no position",
+      /emit_id -1 is no position/,
+      (peer, id) => {
+        const outcome = { result: { case: "success" as const, value: {} } };
+        peer.send({ case: "finish", value: { executionId: id, attempt: 1, emitId: -1, turn: 1, outcome } });
       },
     ],
   ];
@@ -251,6 +301,30 @@ describe("an instance that breaks the protocol fails its execution, with its cle
       state: FAILED,
       error: { reason: PROVIDER_PROTOCOL_VIOLATION, message: expect.stringMatching(message) },
     });
+  });
+
+  test("the message that broke it is refused, and other executions of the instance go on", async () => {
+    const { remote, kit, peer, id } = await withRun();
+    const other = await remote.start();
+    await peer.next("run");
+    peer.emit(id, "kept");
+    peer.finish(id, 0);
+    expect(await peer.refusal()).toBe("VALIDATION_ERROR");
+    await peer.next("cancel");
+    peer.send({ case: "cancelled", value: { executionId: id, attempt: 1, emitId: peer.nextEmitId } });
+    expect((await kit.over(id)).state).toBe(FAILED);
+    expect(await textOf(remote, id)).toBe("kept");
+    const outcome = { result: { case: "success" as const, value: {} } };
+    peer.send({ case: "finish", value: { executionId: other.id, attempt: 1, emitId: 1, turn: 1, outcome } });
+    expect((await kit.over(other.id)).state).toBe(SUCCEEDED);
+  });
+
+  test("what a failed turn says it used is the usage of its execution", async () => {
+    const { kit, peer, id } = await withRun();
+    peer.finish(id, 1, { result: { case: "failure", value: { message: "no", usage: { totalTokens: 9 } } } });
+    await settle();
+    await kit.fake.advance(10_000);
+    expect(await kit.over(id)).toMatchObject({ state: FAILED, usage: { totalTokens: 9 } });
   });
 
   const lies: readonly (readonly [string, Record<string, SupportLevel>, (peer: Peer, id: string) => void])[] = [

@@ -221,11 +221,11 @@ func (x *TurnSuccess) GetEvaluation() *TurnEvaluation {
 // What a completion policy decided about a turn.
 type TurnEvaluation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The decision.
+	// The decision. Required. AWAIT_INPUT needs the capability `action.input` too.
 	Action v1.CompletionAction `protobuf:"varint,1,opt,name=action,proto3,enum=harnessruntime.v1.CompletionAction" json:"action,omitempty"`
 	// Why, for people. May be empty.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// For REVISE the next turn's input, for AWAIT_INPUT the question. Empty otherwise.
+	// For REVISE the next turn's input, for AWAIT_INPUT the question (at most 64 KiB). Empty otherwise.
 	Instruction   string `protobuf:"bytes,3,opt,name=instruction,proto3" json:"instruction,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -397,7 +397,7 @@ type TurnAwaitInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The provider's own name for the question, as in RequestAction.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// The question, of kind INPUT. Its answer's value is the next turn's input.
+	// The question, of kind INPUT. Its answer's value is the next turn's input. Required.
 	Action *v1.ActionRequest `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
 	// What the execution has used so far, where no `model_completed` event said so.
 	Usage         *v1.Usage `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`

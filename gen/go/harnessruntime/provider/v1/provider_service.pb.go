@@ -404,7 +404,8 @@ type Ack struct {
 	// Why it was refused, with ErrorInfo. Nothing of it was appended. Unset when it is stored.
 	//
 	// EVENT_TOO_LARGE and VALIDATION_ERROR for size leave the execution as it is; FENCED means that the
-	// attempt is no longer this instance's; any other refusal is a violation and fails the execution.
+	// attempt is no longer this instance's; any other refusal, one for a broken rule of a message's fields
+	// among them, is a violation and fails the execution.
 	Error         *status.Status `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

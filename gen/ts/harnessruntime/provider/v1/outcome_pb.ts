@@ -4,6 +4,7 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { Value } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import type { ActionRequest } from "../../v1/action_pb.js";
@@ -20,7 +21,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file harnessruntime/provider/v1/outcome.proto.
  */
 export const file_harnessruntime_provider_v1_outcome: GenFile = /*@__PURE__*/
-  fileDesc("CihoYXJuZXNzcnVudGltZS9wcm92aWRlci92MS9vdXRjb21lLnByb3RvEhpoYXJuZXNzcnVudGltZS5wcm92aWRlci52MSKOAgoHT3V0Y29tZRI6CgdzdWNjZXNzGBQgASgLMicuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuVHVyblN1Y2Nlc3NIABI6CgdmYWlsdXJlGBUgASgLMicuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuVHVybkZhaWx1cmVIABI+CgljYW5jZWxsZWQYFiABKAsyKS5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5UdXJuQ2FuY2VsbGVkSAASQQoLYXdhaXRfaW5wdXQYFyABKAsyKi5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5UdXJuQXdhaXRJbnB1dEgAQggKBnJlc3VsdCLVAQoLVHVyblN1Y2Nlc3MSGQoMZmluYWxfb3V0cHV0GAEgASgJSACIAQESMQoRc3RydWN0dXJlZF9vdXRwdXQYAiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSJwoFdXNhZ2UYAyABKAsyGC5oYXJuZXNzcnVudGltZS52MS5Vc2FnZRI+CgpldmFsdWF0aW9uGAQgASgLMiouaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuVHVybkV2YWx1YXRpb25CDwoNX2ZpbmFsX291dHB1dCJqCg5UdXJuRXZhbHVhdGlvbhIzCgZhY3Rpb24YASABKA4yIy5oYXJuZXNzcnVudGltZS52MS5Db21wbGV0aW9uQWN0aW9uEg4KBnJlYXNvbhgCIAEoCRITCgtpbnN0cnVjdGlvbhgDIAEoCSJ5CgtUdXJuRmFpbHVyZRIwCgZyZWFzb24YASABKA4yIC5oYXJuZXNzcnVudGltZS52MS5GYWlsdXJlUmVhc29uEg8KB21lc3NhZ2UYAiABKAkSJwoFdXNhZ2UYAyABKAsyGC5oYXJuZXNzcnVudGltZS52MS5Vc2FnZSI4Cg1UdXJuQ2FuY2VsbGVkEicKBXVzYWdlGAEgASgLMhguaGFybmVzc3J1bnRpbWUudjEuVXNhZ2UieAoOVHVybkF3YWl0SW5wdXQSCwoDa2V5GAEgASgJEjAKBmFjdGlvbhgCIAEoCzIgLmhhcm5lc3NydW50aW1lLnYxLkFjdGlvblJlcXVlc3QSJwoFdXNhZ2UYAyABKAsyGC5oYXJuZXNzcnVudGltZS52MS5Vc2FnZUJCWkBoYXJuZXNzLXJ1bnRpbWUuZGV2L2dlbi9nby9oYXJuZXNzcnVudGltZS9wcm92aWRlci92MTtwcm92aWRlcnYxYgZwcm90bzM", [file_google_protobuf_struct, file_harnessruntime_v1_action, file_harnessruntime_v1_errors, file_harnessruntime_v1_result_events, file_harnessruntime_v1_usage]);
+  fileDesc("CihoYXJuZXNzcnVudGltZS9wcm92aWRlci92MS9vdXRjb21lLnByb3RvEhpoYXJuZXNzcnVudGltZS5wcm92aWRlci52MSKOAgoHT3V0Y29tZRI6CgdzdWNjZXNzGBQgASgLMicuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuVHVyblN1Y2Nlc3NIABI6CgdmYWlsdXJlGBUgASgLMicuaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuVHVybkZhaWx1cmVIABI+CgljYW5jZWxsZWQYFiABKAsyKS5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5UdXJuQ2FuY2VsbGVkSAASQQoLYXdhaXRfaW5wdXQYFyABKAsyKi5oYXJuZXNzcnVudGltZS5wcm92aWRlci52MS5UdXJuQXdhaXRJbnB1dEgAQggKBnJlc3VsdCLVAQoLVHVyblN1Y2Nlc3MSGQoMZmluYWxfb3V0cHV0GAEgASgJSACIAQESMQoRc3RydWN0dXJlZF9vdXRwdXQYAiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSJwoFdXNhZ2UYAyABKAsyGC5oYXJuZXNzcnVudGltZS52MS5Vc2FnZRI+CgpldmFsdWF0aW9uGAQgASgLMiouaGFybmVzc3J1bnRpbWUucHJvdmlkZXIudjEuVHVybkV2YWx1YXRpb25CDwoNX2ZpbmFsX291dHB1dCJ2Cg5UdXJuRXZhbHVhdGlvbhI/CgZhY3Rpb24YASABKA4yIy5oYXJuZXNzcnVudGltZS52MS5Db21wbGV0aW9uQWN0aW9uQgq6SAeCAQQQASAAEg4KBnJlYXNvbhgCIAEoCRITCgtpbnN0cnVjdGlvbhgDIAEoCSJ5CgtUdXJuRmFpbHVyZRIwCgZyZWFzb24YASABKA4yIC5oYXJuZXNzcnVudGltZS52MS5GYWlsdXJlUmVhc29uEg8KB21lc3NhZ2UYAiABKAkSJwoFdXNhZ2UYAyABKAsyGC5oYXJuZXNzcnVudGltZS52MS5Vc2FnZSI4Cg1UdXJuQ2FuY2VsbGVkEicKBXVzYWdlGAEgASgLMhguaGFybmVzc3J1bnRpbWUudjEuVXNhZ2UijAEKDlR1cm5Bd2FpdElucHV0EhcKA2tleRgBIAEoCUIKukgHcgUQARjIARI4CgZhY3Rpb24YAiABKAsyIC5oYXJuZXNzcnVudGltZS52MS5BY3Rpb25SZXF1ZXN0Qga6SAPIAQESJwoFdXNhZ2UYAyABKAsyGC5oYXJuZXNzcnVudGltZS52MS5Vc2FnZUJCWkBoYXJuZXNzLXJ1bnRpbWUuZGV2L2dlbi9nby9oYXJuZXNzcnVudGltZS9wcm92aWRlci92MTtwcm92aWRlcnYxYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_struct, file_harnessruntime_v1_action, file_harnessruntime_v1_errors, file_harnessruntime_v1_result_events, file_harnessruntime_v1_usage]);
 
 /**
  * How a turn ended. In CANCELLING every outcome loses.
@@ -125,7 +126,7 @@ export const TurnSuccessSchema: GenMessage<TurnSuccess> = /*@__PURE__*/
  */
 export type TurnEvaluation = Message<"harnessruntime.provider.v1.TurnEvaluation"> & {
   /**
-   * The decision.
+   * The decision. Required. AWAIT_INPUT needs the capability `action.input` too.
    *
    * @generated from field: harnessruntime.v1.CompletionAction action = 1;
    */
@@ -139,7 +140,7 @@ export type TurnEvaluation = Message<"harnessruntime.provider.v1.TurnEvaluation"
   reason: string;
 
   /**
-   * For REVISE the next turn's input, for AWAIT_INPUT the question. Empty otherwise.
+   * For REVISE the next turn's input, for AWAIT_INPUT the question (at most 64 KiB). Empty otherwise.
    *
    * @generated from field: string instruction = 3;
    */
@@ -223,7 +224,7 @@ export type TurnAwaitInput = Message<"harnessruntime.provider.v1.TurnAwaitInput"
   key: string;
 
   /**
-   * The question, of kind INPUT. Its answer's value is the next turn's input.
+   * The question, of kind INPUT. Its answer's value is the next turn's input. Required.
    *
    * @generated from field: harnessruntime.v1.ActionRequest action = 2;
    */

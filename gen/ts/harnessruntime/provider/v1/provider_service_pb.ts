@@ -221,7 +221,8 @@ export type Ack = Message<"harnessruntime.provider.v1.Ack"> & {
    * Why it was refused, with ErrorInfo. Nothing of it was appended. Unset when it is stored.
    *
    * EVENT_TOO_LARGE and VALIDATION_ERROR for size leave the execution as it is; FENCED means that the
-   * attempt is no longer this instance's; any other refusal is a violation and fails the execution.
+   * attempt is no longer this instance's; any other refusal, one for a broken rule of a message's fields
+   * among them, is a violation and fails the execution.
    *
    * @generated from field: google.rpc.Status error = 4;
    */
