@@ -27,7 +27,12 @@ export {
   parseManifest,
 } from "./engine/definition.js";
 export type { DriverResume, ExecutionDriver, HarnessRunRequest, TeamMember } from "./engine/driver.js";
-export { type DriverProviderOptions, driverProvider } from "./engine/driver-provider.js";
+export {
+  type DriverModule,
+  type DriverProviderOptions,
+  driverProvider,
+  type ServedDriver,
+} from "./engine/driver-provider.js";
 export {
   HarnessBudgetError,
   HarnessDenialError,

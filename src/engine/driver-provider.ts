@@ -1,3 +1,4 @@
+import type { JsonObject } from "@bufbuild/protobuf";
 import type { CleanupReport, Provider, ProviderContext, ProviderHost, TurnOutcome } from "../core/provider.js";
 import type { UsedBefore } from "./budgets.js";
 import { memberProviderId } from "./children.js";
@@ -20,6 +21,23 @@ export type DriverProviderOptions = Omit<
   /** The most executions that run at once. Default 64. */
   readonly capacity?: number;
 };
+
+/** A driver and how it is served; the id of the provider is the configuration's. */
+export type ServedDriver = Omit<DriverProviderOptions, "providerId"> & {
+  readonly driver: ExecutionDriver;
+  /** Called once, when the runtime closes and no execution of the driver's is left. */
+  close?(): Promise<void> | void;
+};
+
+/**
+ * The default export of a module that `harness serve` loads (`providers.driver`):
+ * a driver, which is granted nothing; a driver and how it is served; or a function
+ * that makes either of the `config` that stands beside the module's name.
+ */
+export type DriverModule =
+  | ExecutionDriver
+  | ServedDriver
+  | ((config: JsonObject) => ExecutionDriver | ServedDriver | Promise<ExecutionDriver | ServedDriver>);
 
 /**
  * Makes a provider of a driver, unchanged, so that any client can run it over

@@ -41,6 +41,7 @@ test("every key but those of providers and limits without one has a default that
     "server.tls.key_file",
     "providers.acp",
     "providers.agent",
+    "providers.driver",
     "log.format",
   ]);
 });

@@ -22,6 +22,7 @@ import { openTokens, type Tokens } from "../../server/tokens.js";
 import { CliError, EXIT } from "../cli-error.js";
 import type { ReadConfig } from "../config/read-config.js";
 import { mustHave } from "../config/sections.js";
+import { reportError } from "../report-error.js";
 import { bannerText } from "../serve/banner.js";
 import { countBuffersWithHeap } from "../serve/collector.js";
 import { readConformance } from "../serve/conformance-folder.js";
@@ -32,10 +33,18 @@ import { openProviders } from "../serve/open-providers.js";
 import { type ConfigOptions, configOf } from "../server-options.js";
 
 /**
- * Serves until SIGTERM or SIGINT, then drains; resolves with the number to end with. Where the store is lost it ends
- * what runs and fails with the reason, so that whoever looks after the process starts it again.
+ * Serves until SIGTERM or SIGINT, then drains, and ends the process itself: what
+ * a driver's module leaves open must not keep it.
  */
-export async function serve(options: ConfigOptions, version: string): Promise<number> {
+export async function serve(options: ConfigOptions, version: string): Promise<never> {
+  process.exit(await serveUntilStopped(options, version).catch(reportError));
+}
+
+/**
+ * Resolves with the number to end with. Where the store is lost it ends what runs and fails with the reason, so that
+ * whoever looks after the process starts it again.
+ */
+async function serveUntilStopped(options: ConfigOptions, version: string): Promise<number> {
   countBuffersWithHeap();
   const read = await configOf(options);
   const { config } = read;

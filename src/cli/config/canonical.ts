@@ -65,8 +65,15 @@ function canonicalValue(field: DescField, value: JsonValue, path: readonly strin
   if (field.fieldKind === "list" && field.listKind === "message" && Array.isArray(value)) {
     return value.map((item, index) => toCanonical(field.message, item, [...path, String(index)], report));
   }
+  if (field.fieldKind === "map" && field.mapKind === "message" && isObject(value)) {
+    return eachOf(value, (item, key) => messageValue(field.message, item, [...path, key], report));
+  }
   const isText = field.fieldKind === "scalar" && field.scalar === ScalarType.STRING;
   return isText && typeof value === "number" ? String(value) : value;
+}
+
+function eachOf(map: JsonObject, canonicalOf: (item: JsonValue, key: string) => JsonValue): JsonObject {
+  return Object.fromEntries(Object.entries(map).map(([key, item]) => [key, canonicalOf(item, key)]));
 }
 
 function messageValue(schema: DescMessage, value: JsonValue, path: readonly string[], report: Report): JsonValue {

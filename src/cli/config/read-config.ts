@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import type { Path } from "@bufbuild/protobuf/reflect";
 import { createValidator } from "@bufbuild/protovalidate";
@@ -30,6 +31,8 @@ export interface ConfigSources {
 /** The configuration in force. */
 export interface ReadConfig {
   readonly config: Config;
+  /** What names of modules in it are relative to: the configuration file's folder, or the working directory without one. */
+  readonly folder: string;
   /** Every value in force, in the order of the contract, and where it was set. */
   readonly settings: readonly Setting[];
 }
@@ -40,9 +43,10 @@ const OTHER_VARIABLES = ["HARNESS_URL", "HARNESS_TOKEN", "HARNESS_CONFIG"];
 /** Puts the configuration together: flags before environment, before file, before defaults. Throws {@link ConfigError}. */
 export function readConfig({ file, env, flags }: ConfigSources): ReadConfig {
   const problems: Problem[] = [];
+  const named = file ?? env["HARNESS_CONFIG"] ?? (existsSync(DEFAULT_FILE) ? DEFAULT_FILE : undefined);
   const given = [
     ...read(DEFAULTS, () => "default", problems),
-    ...fromFile(file ?? env["HARNESS_CONFIG"], problems),
+    ...fromFile(named, problems),
     ...fromEnvironment(env, problems),
     ...flags.flatMap((flag) => fromFlag(flag, problems)),
   ];
@@ -52,7 +56,8 @@ export function readConfig({ file, env, flags }: ConfigSources): ReadConfig {
   throwProblems(violations(config, last));
   const order = KEYS.map(({ path }) => path.join("."));
   const rank = ({ path }: Setting): number => order.findIndex((key) => `${path.join(".")}.`.startsWith(`${key}.`));
-  return { config, settings: [...last.values()].sort((one, other) => rank(one) - rank(other)) };
+  const folder = named === undefined ? process.cwd() : dirname(resolve(named));
+  return { config, folder, settings: [...last.values()].sort((one, other) => rank(one) - rank(other)) };
 }
 
 function throwProblems([first, ...more]: readonly Problem[]): void {
@@ -67,8 +72,8 @@ function read(json: JsonValue, whereOf: (path: readonly string[]) => string, pro
 }
 
 function fromFile(file: string | undefined, problems: Problem[]): readonly Setting[] {
-  if (file === undefined && !existsSync(DEFAULT_FILE)) return [];
-  const yaml = readYamlFile(file ?? DEFAULT_FILE);
+  if (file === undefined) return [];
+  const yaml = readYamlFile(file);
   return read(yaml.json, yaml.whereOf, problems);
 }
 

@@ -6,14 +6,19 @@ import type { ReadConfig } from "../config/read-config.js";
 import { mustHave } from "../config/sections.js";
 
 /** Makes the providers that the configuration names. Throws ConfigError where the settings of one are wrong. */
-export async function openProviders({ config, settings }: ReadConfig): Promise<readonly Provider[]> {
+export async function openProviders({ config, settings, folder }: ReadConfig): Promise<readonly Provider[]> {
   const providers = mustHave(config.providers);
   const at = (kind: string, id: string): string => {
     const path = ["providers", kind, id].join("\n");
     return settings.find((setting) => setting.path.join("\n") === path)?.where ?? "configuration";
   };
   refuseTwice(providers, at);
-  return [...(await scripted(providers)), ...(await acpAgents(providers, at)), ...(await agents(providers, at))];
+  return [
+    ...(await scripted(providers)),
+    ...(await acpAgents(providers, at)),
+    ...(await agents(providers, at)),
+    ...(await drivers(providers, folder, at)),
+  ];
 }
 
 /** Makes an agent of the configuration once more, with noise in its output; undefined for a provider of another kind. */
@@ -33,9 +38,10 @@ export async function openNoisyProvider(
 }
 
 /** A provider's id is the key of its settings, whatever its kind. */
-function refuseTwice({ scripted: own, acp, agent }: Providers, whereOf: Where): void {
+function refuseTwice({ scripted: own, acp, agent, driver }: Providers, whereOf: Where): void {
   const taken = new Set(own?.enabled ? ["scripted"] : []);
-  for (const [kind, ids] of [["acp", Object.keys(acp)] as const, ["agent", Object.keys(agent)] as const]) {
+  for (const [kind, map] of Object.entries({ acp, agent, driver })) {
+    const ids = Object.keys(map);
     const twice = ids.find((id) => taken.has(id));
     if (twice !== undefined) {
       throw new ConfigError(
@@ -80,11 +86,28 @@ async function agents({ agent }: Providers, whereOf: Where): Promise<readonly Pr
   });
 }
 
+async function drivers({ driver }: Providers, folder: string, whereOf: Where): Promise<readonly Provider[]> {
+  if (Object.keys(driver).length === 0) return [];
+  const { openDriverModule } = await import("./driver-module.js");
+  const opening = Object.entries(driver).map(async ([id, settings]) => {
+    try {
+      return await openDriverModule(id, settings, folder);
+    } catch (error) {
+      throw new ConfigError(`${whereOf("driver", id)}: providers.driver.${id}: ${messageOf(error)}`);
+    }
+  });
+  return await Promise.all(opening);
+}
+
 /** Reads a provider's own settings; what is wrong with them is told as for any other key. */
 function readSettings<T>(where: string, key: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw new ConfigError(`${where}: ${key}: ${error instanceof Error ? error.message : error}`);
+    throw new ConfigError(`${where}: ${key}: ${messageOf(error)}`);
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

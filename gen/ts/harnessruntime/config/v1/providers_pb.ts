@@ -13,7 +13,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file harnessruntime/config/v1/providers.proto.
  */
 export const file_harnessruntime_config_v1_providers: GenFile = /*@__PURE__*/
-  fileDesc("CihoYXJuZXNzcnVudGltZS9jb25maWcvdjEvcHJvdmlkZXJzLnByb3RvEhhoYXJuZXNzcnVudGltZS5jb25maWcudjEi8AMKCVByb3ZpZGVycxI0CghzY3JpcHRlZBgBIAEoCzIiLmhhcm5lc3NydW50aW1lLmNvbmZpZy52MS5TY3JpcHRlZBJqCgNhY3AYAiADKAsyLC5oYXJuZXNzcnVudGltZS5jb25maWcudjEuUHJvdmlkZXJzLkFjcEVudHJ5Qi+6SCyaASkQZCIlciMyIV5bQS1aYS16MC05XVtBLVphLXowLTkuXy1dezAsOTl9JBITCgthY3BfcHJlc2V0cxgDIAEoCBJuCgVhZ2VudBgEIAMoCzIuLmhhcm5lc3NydW50aW1lLmNvbmZpZy52MS5Qcm92aWRlcnMuQWdlbnRFbnRyeUIvukgsmgEpEGQiJXIjMiFeW0EtWmEtejAtOV1bQS1aYS16MC05Ll8tXXswLDk5fSQSMAoGcmVtb3RlGAUgASgLMiAuaGFybmVzc3J1bnRpbWUuY29uZmlnLnYxLlJlbW90ZRpDCghBY3BFbnRyeRILCgNrZXkYASABKAkSJgoFdmFsdWUYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0OgI4ARpFCgpBZ2VudEVudHJ5EgsKA2tleRgBIAEoCRImCgV2YWx1ZRgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3Q6AjgBIkoKCFNjcmlwdGVkEg8KB2VuYWJsZWQYASABKAgSEgoKY29udGludWl0eRgCIAEoCBIZCghjYXBhY2l0eRgDIAEoBUIHukgEGgIoASJNCgZSZW1vdGUSDwoHZW5hYmxlZBgBIAEoCBIyCgVncmFjZRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIIukgFqgECMgBCPlo8aGFybmVzcy1ydW50aW1lLmRldi9nZW4vZ28vaGFybmVzc3J1bnRpbWUvY29uZmlnL3YxO2NvbmZpZ3YxYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct]);
+  fileDesc("CihoYXJuZXNzcnVudGltZS9jb25maWcvdjEvcHJvdmlkZXJzLnByb3RvEhhoYXJuZXNzcnVudGltZS5jb25maWcudjEiswUKCVByb3ZpZGVycxI0CghzY3JpcHRlZBgBIAEoCzIiLmhhcm5lc3NydW50aW1lLmNvbmZpZy52MS5TY3JpcHRlZBJqCgNhY3AYAiADKAsyLC5oYXJuZXNzcnVudGltZS5jb25maWcudjEuUHJvdmlkZXJzLkFjcEVudHJ5Qi+6SCyaASkQZCIlciMyIV5bQS1aYS16MC05XVtBLVphLXowLTkuXy1dezAsOTl9JBITCgthY3BfcHJlc2V0cxgDIAEoCBJuCgVhZ2VudBgEIAMoCzIuLmhhcm5lc3NydW50aW1lLmNvbmZpZy52MS5Qcm92aWRlcnMuQWdlbnRFbnRyeUIvukgsmgEpEGQiJXIjMiFeW0EtWmEtejAtOV1bQS1aYS16MC05Ll8tXXswLDk5fSQSMAoGcmVtb3RlGAUgASgLMiAuaGFybmVzc3J1bnRpbWUuY29uZmlnLnYxLlJlbW90ZRJwCgZkcml2ZXIYBiADKAsyLy5oYXJuZXNzcnVudGltZS5jb25maWcudjEuUHJvdmlkZXJzLkRyaXZlckVudHJ5Qi+6SCyaASkQZCIlciMyIV5bQS1aYS16MC05XVtBLVphLXowLTkuXy1dezAsOTl9JBpDCghBY3BFbnRyeRILCgNrZXkYASABKAkSJgoFdmFsdWUYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0OgI4ARpFCgpBZ2VudEVudHJ5EgsKA2tleRgBIAEoCRImCgV2YWx1ZRgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3Q6AjgBGk8KC0RyaXZlckVudHJ5EgsKA2tleRgBIAEoCRIvCgV2YWx1ZRgCIAEoCzIgLmhhcm5lc3NydW50aW1lLmNvbmZpZy52MS5Ecml2ZXI6AjgBIkoKBkRyaXZlchIXCgZtb2R1bGUYASABKAlCB7pIBHICEAESJwoGY29uZmlnGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJKCghTY3JpcHRlZBIPCgdlbmFibGVkGAEgASgIEhIKCmNvbnRpbnVpdHkYAiABKAgSGQoIY2FwYWNpdHkYAyABKAVCB7pIBBoCKAEiTQoGUmVtb3RlEg8KB2VuYWJsZWQYASABKAgSMgoFZ3JhY2UYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CCLpIBaoBAjIAQj5aPGhhcm5lc3MtcnVudGltZS5kZXYvZ2VuL2dvL2hhcm5lc3NydW50aW1lL2NvbmZpZy92MTtjb25maWd2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct]);
 
 /**
  * What does the work. The key of a map is the provider's id.
@@ -57,6 +57,13 @@ export type Providers = Message<"harnessruntime.config.v1.Providers"> & {
    * @generated from field: harnessruntime.config.v1.Remote remote = 5;
    */
   remote?: Remote | undefined;
+
+  /**
+   * Drivers of your own, each a module that this process loads.
+   *
+   * @generated from field: map<string, harnessruntime.config.v1.Driver> driver = 6;
+   */
+  driver: { [key: string]: Driver };
 };
 
 /**
@@ -65,6 +72,35 @@ export type Providers = Message<"harnessruntime.config.v1.Providers"> & {
  */
 export const ProvidersSchema: GenMessage<Providers> = /*@__PURE__*/
   messageDesc(file_harnessruntime_config_v1_providers, 0);
+
+/**
+ * A driver of your own. Its code runs in this process, with all of its rights.
+ *
+ * @generated from message harnessruntime.config.v1.Driver
+ */
+export type Driver = Message<"harnessruntime.config.v1.Driver"> & {
+  /**
+   * The ES module whose default export is the driver, or a function that is given `config` and returns it;
+   * docs/guides/embed.md says what it may give. Relative to the configuration file. Required.
+   *
+   * @generated from field: string module = 1;
+   */
+  module: string;
+
+  /**
+   * What the module's function is given. Default an empty map.
+   *
+   * @generated from field: google.protobuf.Struct config = 2;
+   */
+  config?: JsonObject | undefined;
+};
+
+/**
+ * Describes the message harnessruntime.config.v1.Driver.
+ * Use `create(DriverSchema)` to create a new message.
+ */
+export const DriverSchema: GenMessage<Driver> = /*@__PURE__*/
+  messageDesc(file_harnessruntime_config_v1_providers, 1);
 
 /**
  * The provider `scripted`, which needs no model and no network.
@@ -99,7 +135,7 @@ export type Scripted = Message<"harnessruntime.config.v1.Scripted"> & {
  * Use `create(ScriptedSchema)` to create a new message.
  */
 export const ScriptedSchema: GenMessage<Scripted> = /*@__PURE__*/
-  messageDesc(file_harnessruntime_config_v1_providers, 1);
+  messageDesc(file_harnessruntime_config_v1_providers, 2);
 
 /**
  * Providers that dial in over ProviderService.
@@ -128,5 +164,5 @@ export type Remote = Message<"harnessruntime.config.v1.Remote"> & {
  * Use `create(RemoteSchema)` to create a new message.
  */
 export const RemoteSchema: GenMessage<Remote> = /*@__PURE__*/
-  messageDesc(file_harnessruntime_config_v1_providers, 2);
+  messageDesc(file_harnessruntime_config_v1_providers, 3);
 
