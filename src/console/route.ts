@@ -101,9 +101,13 @@ function decode(part: string): string {
 }
 
 const hash = signal("");
+const again = signal(0);
 
 /** What the page shows now. */
 export const route: ReadonlySignal<Route> = computed(() => parseRoute(hash.value));
+
+/** Counts how often somebody went where they already were. */
+export const visits: ReadonlySignal<number> = again;
 
 /** Begins to follow the address. */
 export function followAddress(): void {
@@ -116,7 +120,8 @@ export function followAddress(): void {
 
 /** Shows something else. `replace` leaves no step to go back to. */
 export function goTo(to: Route, { replace = false } = {}): void {
-  if (replace) {
+  if (hrefOf(to) === location.hash) again.value++;
+  else if (replace) {
     history.replaceState(undefined, "", hrefOf(to));
     hash.value = location.hash;
   } else location.hash = hrefOf(to);

@@ -248,6 +248,7 @@ test("a log whose beginning is no longer kept is shown from where it is", async 
   await page.goto(`${at.url}/#/executions/${execution?.id}?tab=events&sequence=45`);
   await page.getByRole("region", { name: "Event 45" }).waitFor();
   await page.getByText("kept from 40 on").waitFor();
+  await page.locator(".event-row:focus .sequence", { hasText: "45" }).waitFor();
   expect((await shownSequences(page))[0]).toBe(kept);
   await tab.context.close();
 });

@@ -1,10 +1,25 @@
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { createHeights } from "./heights.js";
 
+/** What a row is known by, wherever it is. */
+export type RowKey = string | number;
+
+/** The rows of a list as they are at one time. */
+export interface ListRows {
+  readonly length: number;
+  /** While it is the same, rows only came at the end. */
+  readonly rows: unknown;
+  keyOf(index: number): RowKey;
+  /** About how high a row is that was never measured. */
+  guess(index: number): number;
+}
+
 /** The rows that exist, from `first` to before `last`. */
 export interface RowRange {
   readonly first: number;
   readonly last: number;
+  /** How far below the first of all rows they begin. */
+  readonly top: number;
 }
 
 /** Scrolls a list from outside. */
@@ -23,8 +38,13 @@ export interface ListHandle {
 /** What a list of rows knows about its screen. */
 export interface ListView {
   readonly handle: ListHandle;
-  offsetOf(index: number): number;
-  resize(length: number): void;
+  /**
+   * Takes the rows that are about to be drawn. Where they are others than before, what was
+   * measured is still known, and the first row in view that is left stays where it is.
+   */
+  take(rows: ListRows): void;
+  /** Scrolls and draws as the rows that were taken want it; call it once they are in the page. */
+  sync(): void;
   /** Follows the element that scrolls; returns what ends it. */
   attach(scroller: HTMLElement, onNearEnd: () => void): () => void;
   /** Measures a row's element from now on; returns what ends it. */
@@ -38,22 +58,33 @@ const END = 24;
 /** A row that is shown may turn out to be elsewhere once its neighbours are measured; so often it is corrected. */
 const CORRECTIONS = 4;
 
+/** A row of the next rows, and how far it reaches beyond the screen's upper edge. */
+interface Anchor {
+  readonly index: number;
+  readonly above: number;
+}
+
+const NO_ROWS: ListRows = { length: 0, rows: undefined, keyOf: (index) => index, guess: () => 0 };
+
 export function createListView({
-  guess,
   range,
   follow,
 }: {
-  readonly guess: (index: number) => number;
   readonly range: Signal<RowRange>;
   readonly follow: boolean;
 }): ListView {
-  const heights = createHeights(guess);
+  let rows = NO_ROWS;
+  /** What was measured, of the rows that there are. */
+  let measured = new Map<RowKey, number>();
+  const heights = createHeights((index) => measured.get(rows.keyOf(index)) ?? rows.guess(index));
   const pinned = signal(follow);
   const away = signal(false);
   let scroller: HTMLElement | undefined;
   let nearEnd = (): void => undefined;
   let lastTop = 0;
   let target = { index: -1, corrections: 0, focus: false };
+  /** Where the list is scrolled to with the rows that were taken, until the page has them. */
+  let nextTop: number | undefined;
 
   /** Where the rows begin, below the scroller's own padding. */
   const rowsTop = (): number => (scroller?.firstElementChild as HTMLElement | null)?.offsetTop ?? 0;
@@ -61,14 +92,20 @@ export function createListView({
   const sync = (): void => {
     if (scroller === undefined) return;
     grow(scroller);
-    if (target.corrections > 0) scrollToTarget(scroller);
-    else if (pinned.peek()) scroller.scrollTop = scroller.scrollHeight;
+    scrollAsWanted(scroller);
     lastTop = scroller.scrollTop;
     away.value = !isAtEnd(scroller);
     const top = lastTop - rowsTop();
     const bottom = top + scroller.clientHeight;
-    showRange(heights.indexAt(Math.max(0, top - OVERSCAN)), heights.indexAt(bottom + OVERSCAN) + 1);
+    showRange(top, bottom);
     if (bottom + scroller.clientHeight > heights.total) nearEnd();
+  };
+
+  const scrollAsWanted = (element: HTMLElement): void => {
+    if (nextTop !== undefined) element.scrollTop = nextTop;
+    nextTop = undefined;
+    if (target.corrections > 0) scrollToTarget(element);
+    else if (pinned.peek()) element.scrollTop = element.scrollHeight;
   };
 
   const grow = (element: HTMLElement): void => {
@@ -77,10 +114,44 @@ export function createListView({
     if (style.height !== height) style.height = height;
   };
 
-  const showRange = (first: number, end: number): void => {
-    const last = Math.min(end, heights.length);
+  /** Draws the rows between two offsets, and some beyond. */
+  const showRange = (from: number, to: number): void => {
+    const first = heights.indexAt(Math.max(0, from - OVERSCAN));
+    const last = Math.min(heights.indexAt(to + OVERSCAN) + 1, heights.length);
+    const top = heights.offsetOf(first);
     const shown = range.peek();
-    if (shown.first !== first || shown.last !== last) range.value = { first, last };
+    if (shown.first !== first || shown.last !== last || shown.top !== top) range.value = { first, last, top };
+  };
+
+  /** The first row in view that is one of the next rows as well. */
+  const anchorIn = (element: HTMLElement, next: ReadonlyMap<RowKey, number>): Anchor | undefined => {
+    const top = element.scrollTop - rowsTop();
+    // Who is at the beginning sees what comes there.
+    if (top <= 0) return undefined;
+    for (let index = heights.indexAt(top); index < heights.length; index++) {
+      const found = next.get(rows.keyOf(index));
+      if (found !== undefined) return { index: found, above: top - heights.offsetOf(index) };
+    }
+    return undefined;
+  };
+
+  const replace = (next: ListRows): void => {
+    const indexOf = new Map(Array.from({ length: next.length }, (_, index) => [next.keyOf(index), index]));
+    const anchor = scroller === undefined ? undefined : anchorIn(scroller, indexOf);
+    if (target.index >= 0) target.index = indexOf.get(rows.keyOf(target.index)) ?? -1;
+    if (target.index < 0) release();
+    measured = new Map([...measured].filter(([key]) => indexOf.has(key)));
+    rows = next;
+    heights.resize(0);
+    heights.resize(rows.length);
+    if (scroller !== undefined) showAnchored(scroller, anchor);
+  };
+
+  /** What stays in view is the same element throughout, with its focus. */
+  const showAnchored = ({ scrollTop, clientHeight }: HTMLElement, anchor: Anchor | undefined): void => {
+    if (anchor !== undefined) nextTop = rowsTop() + heights.offsetOf(anchor.index) + anchor.above;
+    const top = (nextTop ?? scrollTop) - rowsTop();
+    showRange(top, top + clientHeight);
   };
 
   const scrollToTarget = (element: HTMLElement): void => {
@@ -121,6 +192,7 @@ export function createListView({
       // An element that was just removed is measured as nothing.
       if (size === undefined || !item.isConnected) continue;
       const index = Number((item as HTMLElement).dataset["index"]);
+      measured.set(rows.keyOf(index), size.blockSize);
       const change = heights.set(index, size.blockSize);
       if (index < anchor) shift += change;
     }
@@ -156,11 +228,14 @@ export function createListView({
       },
       firstVisible: () => (scroller === undefined ? 0 : heights.indexAt(scroller.scrollTop - rowsTop())),
     },
-    offsetOf: (index) => heights.offsetOf(index),
-    resize(length) {
-      heights.resize(length);
-      sync();
+    take(next) {
+      if (next.rows !== rows.rows) replace(next);
+      else if (next.length !== rows.length) {
+        rows = next;
+        heights.resize(rows.length);
+      }
     },
+    sync,
     attach(element, onNearEnd) {
       scroller = element;
       nearEnd = onNearEnd;

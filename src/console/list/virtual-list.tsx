@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { createListView, type ListHandle, type ListView } from "./list-view.js";
+import { createListView, type ListHandle, type ListView, type RowKey } from "./list-view.js";
 
 export interface VirtualListProps<Row> {
   /** What the list is of, for those who do not see it. */
@@ -10,7 +10,7 @@ export interface VirtualListProps<Row> {
   readonly rows: readonly Row[];
   readonly length: number;
   /** What a row is known by; its index where rows only ever come at the end. */
-  keyOf(row: Row, index: number): string | number;
+  keyOf(row: Row, index: number): RowKey;
   /** About how high a row is, in pixels, before it was ever shown. */
   guess(row: Row): number;
   /** Draws a row. While it is the same function, a row that stays is not drawn again. */
@@ -22,7 +22,7 @@ export interface VirtualListProps<Row> {
   /** Gets what scrolls the list from outside, once. */
   onReady?(handle: ListHandle): void;
   /** Called when the focus comes into a row. */
-  onFocusRow?(index: number): void;
+  onFocusRow?(key: RowKey): void;
   /** Called when the rows that are shown come within a screen of the last one. */
   onNearEnd?(): void;
 }
@@ -32,16 +32,14 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
   const scroller = useRef<HTMLDivElement>(null);
   const latest = useRef(props);
   latest.current = props;
-  const range = useSignal({ first: 0, last: 0 });
-  const { rows } = props;
-  // A list of other rows is another list.
-  const view = useMemo<ListView>(() => {
-    const guess = (index: number): number => {
-      const row = rows[index];
-      return row === undefined ? 0 : latest.current.guess(row);
-    };
-    return createListView({ guess, range, follow: props.follow === true });
-  }, [rows]);
+  const range = useSignal({ first: 0, last: 0, top: 0 });
+  const { rows, keyOf, guess } = props;
+  const view = useMemo<ListView>(() => createListView({ range, follow: props.follow === true }), []);
+  const whole =
+    <Result,>(run: (row: Row, index: number) => Result) =>
+    (index: number): Result =>
+      run(rows[index] as Row, index);
+  view.take({ rows, length: props.length, keyOf: whole(keyOf), guess: whole(guess) });
 
   useLayoutEffect(() => {
     const element = scroller.current;
@@ -49,16 +47,16 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
     props.onReady?.(view.handle);
     return view.attach(element, () => latest.current.onNearEnd?.());
   }, [view]);
-  useLayoutEffect(() => view.resize(props.length), [view, props.length]);
+  useLayoutEffect(() => view.sync(), [view, rows, props.length]);
 
-  const { first, last } = range.value;
-  const drawn = useRef<ReadonlyMap<string | number, Drawn<Row>>>(new Map());
+  const { first, last, top } = range.value;
+  const drawn = useRef<ReadonlyMap<RowKey, Drawn<Row>>>(new Map());
   const shown = rows.slice(first, Math.min(last, props.length));
   // Of a list that grows nobody knows how long it is.
   const length = props.follow === true ? -1 : props.length;
   drawn.current = new Map(
     shown.map((row, at) => {
-      const { render, keyOf } = props;
+      const { render } = props;
       const key = keyOf(row, first + at);
       const before = drawn.current.get(key);
       const wanted = { row, index: first + at, length, render };
@@ -79,10 +77,12 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
       aria-label={props.label}
       onFocusIn={({ target }) => {
         const row = (target as HTMLElement).closest<HTMLElement>("[data-index]");
-        if (row !== null) props.onFocusRow?.(Number(row.dataset["index"]));
+        const index = Number(row?.dataset["index"] ?? -1);
+        const focused = rows[index];
+        if (focused !== undefined) props.onFocusRow?.(keyOf(focused, index));
       }}
     >
-      <ol class="rows" style={{ paddingBlockStart: `${view.offsetOf(first)}px` }}>
+      <ol class="rows" style={{ paddingBlockStart: `${top}px` }}>
         {Array.from(drawn.current.values(), ({ node }) => node)}
       </ol>
     </section>

@@ -1,5 +1,5 @@
-import { type Signal, useComputed, useSignal } from "@preact/signals";
-import { useCallback, useRef } from "preact/hooks";
+import { computed, type Signal, useSignal } from "@preact/signals";
+import { useCallback, useMemo, useRef } from "preact/hooks";
 import { type Event, EventSchema } from "../../../gen/ts/harnessruntime/v1/event_pb.js";
 import { ExecutionService } from "../../../gen/ts/harnessruntime/v1/execution_service_pb.js";
 import { eventTypeOf } from "../../client/event-type.js";
@@ -39,7 +39,7 @@ export function EventsTab({ followed, sequence }: { readonly followed: FollowedE
   const chosen = useSignal(sequence);
   const { events } = followed;
   const rows = useFiltered(followed, group.value);
-  const cursor = useListCursor(rows.length, "event");
+  const cursor = useListCursor({ rows: rows.events, length: rows.length, keyOf: sequenceOf, what: "event" });
   useCommands([
     ...cursor.commands,
     { title: "Go to the end", keys: "G", run: () => cursor.list.peek()?.toEnd() },
@@ -47,7 +47,8 @@ export function EventsTab({ followed, sequence }: { readonly followed: FollowedE
   ]);
   useSequence(sequence, followed, cursor.list, (wanted) => {
     chosen.value = wanted;
-    return group.value === "all" ? wanted - 1 : rows.events.findIndex((event) => event.sequence >= wanted);
+    if (group.value === "all") return Math.max(0, wanted - followed.firstSequence.value);
+    return rows.events.findIndex((event) => event.sequence >= wanted);
   });
   const event = events[chosen.value - followed.firstSequence.value];
   const render = useCallback((row: Event) => <EventRow event={row} first={events[0]} chosen={chosen} />, [events]);
@@ -69,7 +70,6 @@ export function EventsTab({ followed, sequence }: { readonly followed: FollowedE
           label="Events"
           rows={rows.events}
           length={rows.length}
-          keyOf={(row) => row.sequence}
           guess={() => ROW_HEIGHT}
           uniform
           follow
@@ -83,25 +83,25 @@ export function EventsTab({ followed, sequence }: { readonly followed: FollowedE
   );
 }
 
+const sequenceOf = ({ sequence }: Event): number => sequence;
+
 /** The events of a group. They grow in place; what was looked at is not looked at again. */
 function useFiltered(
   followed: FollowedExecution,
   group: string,
 ): { readonly events: readonly Event[]; readonly length: number } {
   const kept = useRef<{ group: string; events: Event[]; seen: number }>({ group: "", events: [], seen: 0 });
-  const filtered = useComputed(() => {
-    const shown = followed.shownSequence.value;
-    if (kept.current.group !== group) kept.current = { group, events: [], seen: 0 };
-    const { events } = kept.current;
-    for (; shown > 0 && kept.current.seen < followed.events.length; kept.current.seen++) {
-      const event = followed.events[kept.current.seen];
-      if (event !== undefined && eventTypeOf(event).startsWith(`${group}.`)) events.push(event);
-    }
-    return { events, length: events.length };
-  });
   const shown = followed.shownSequence.value;
-  const all = { events: followed.events, length: shown === 0 ? 0 : shown - followed.firstSequence.value + 1 };
-  return group === "all" ? all : filtered.value;
+  if (group === "all") {
+    return { events: followed.events, length: shown === 0 ? 0 : shown - followed.firstSequence.value + 1 };
+  }
+  if (kept.current.group !== group) kept.current = { group, events: [], seen: 0 };
+  const { events } = kept.current;
+  for (; kept.current.seen < followed.events.length; kept.current.seen++) {
+    const event = followed.events[kept.current.seen];
+    if (event !== undefined && eventTypeOf(event).startsWith(`${group}.`)) events.push(event);
+  }
+  return { events, length: events.length };
 }
 
 interface EventRowProps {
@@ -114,7 +114,7 @@ interface EventRowProps {
 
 function EventRow({ event, first, chosen }: EventRowProps) {
   const { sequence, time } = event;
-  const isChosen = useComputed(() => chosen.value === sequence).value;
+  const isChosen = useMemo(() => computed(() => chosen.value === sequence), [chosen, sequence]).value;
   return (
     <button
       type="button"

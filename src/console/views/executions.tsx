@@ -26,11 +26,10 @@ export function ExecutionsView({ filter }: { readonly filter: ExecutionFilter })
   useTitle("Executions");
   const list = useOpen(() => watchExecutionList(filter), JSON.stringify(filter));
   const executions = list.executions.value;
-  const cursor = useListCursor(executions.length, "execution");
+  const cursor = useListCursor({ rows: executions, keyOf: idOf, what: "execution" });
   const search = useRef<HTMLInputElement>(null);
-  const current = (): Execution | undefined => executions[cursor.index.peek()];
   const withCurrent = (run: (execution: Execution) => unknown) => (): void => {
-    const execution = current();
+    const execution = cursor.row();
     if (execution !== undefined) void run(execution);
   };
   const withAction = (answer: typeof approve) =>
@@ -59,7 +58,6 @@ export function ExecutionsView({ filter }: { readonly filter: ExecutionFilter })
           label="Executions"
           rows={executions}
           length={executions.length}
-          keyOf={({ id }) => id}
           guess={() => ROW_HEIGHT}
           render={renderExecution}
           {...cursor.props}
@@ -70,6 +68,7 @@ export function ExecutionsView({ filter }: { readonly filter: ExecutionFilter })
   );
 }
 
+const idOf = ({ id }: Execution): string => id;
 const renderExecution = (execution: Execution) => <ExecutionRow execution={execution} />;
 
 let loading = false;

@@ -1,12 +1,11 @@
-import { type ReadonlySignal, useComputed } from "@preact/signals";
-import { useCallback, useEffect } from "preact/hooks";
+import { useCallback, useEffect, useRef } from "preact/hooks";
 import { ActionKind, type ActionRequest, ActionState } from "../../../gen/ts/harnessruntime/v1/action_pb.js";
 import { useCommands } from "../commands.js";
 import { useListCursor } from "../list/cursor.js";
 import { VirtualList } from "../list/virtual-list.js";
 import { type ActionList, readClosedActions, watchPendingActions } from "../live/action-list.js";
 import { notePendingActions } from "../live/server-state.js";
-import { ActionCard, type ActionCardProps } from "../parts/action-card.js";
+import { ActionCard } from "../parts/action-card.js";
 import { approve, deny } from "../parts/answers.js";
 import { Icon } from "../parts/icon.js";
 import { LinkBanner, LinkWord } from "../parts/link-state.js";
@@ -16,6 +15,9 @@ import { useTitle } from "../parts/title.js";
 import { executionHref, hrefOf } from "../route.js";
 import { actionStateName } from "../words/names.js";
 import { useOpen } from "./use-open.js";
+
+/** So long after another action became the current one by itself, no key approves it. */
+const SETTLE_MS = 500;
 
 /** Every action that waits for somebody, over all executions; or those that are over. */
 export function InboxView({ closed }: { readonly closed: boolean }) {
@@ -43,7 +45,13 @@ export function InboxView({ closed }: { readonly closed: boolean }) {
 
 function Waiting({ list }: { readonly list: ActionList }) {
   const actions = list.actions.value;
-  const cursor = useListCursor(actions.length, "action");
+  const cursor = useListCursor({ rows: actions, keyOf: idOf, what: "action" });
+  // With nothing chosen, the keys are about the first; about the one in its place, where what was chosen is gone.
+  const chosen = cursor.row();
+  const current = chosen ?? actions[Math.max(0, Math.min(cursor.index(), actions.length - 1))];
+  const currentId = current?.id;
+  const became = useRef({ id: currentId, timeMs: 0 });
+  if (became.current.id !== currentId) became.current = { id: currentId, timeMs: performance.now() };
   const synced = list.synced.value;
   useEffect(() => {
     if (synced) notePendingActions(actions.length);
@@ -56,16 +64,17 @@ function Waiting({ list }: { readonly list: ActionList }) {
     [list],
   );
   const render = useCallback(
-    (action: ActionRequest, index: number) => (
-      <WaitingCard action={action} onAnswered={onAnswered} index={index} current={cursor.index} />
+    (action: ActionRequest) => (
+      <div class="waiting">
+        <ActionCard action={action} onAnswered={onAnswered} withExecution current={action.id === currentId} />
+      </div>
     ),
-    [onAnswered, cursor.index],
+    [onAnswered, currentId],
   );
-  // With nothing chosen, the keys are about the first.
-  const current = (): ActionRequest | undefined => actions[Math.max(0, cursor.index.peek())];
   const answer = (run: typeof approve) => (): void => {
-    const action = current();
-    if (action !== undefined) void run(action, onAnswered);
+    // A key that was on its way to another action is not for the one that came in its place.
+    const isNew = chosen === undefined && performance.now() - became.current.timeMs < SETTLE_MS;
+    if (current !== undefined && !(isNew && run === approve)) void run(current, onAnswered);
   };
   useCommands([
     ...cursor.commands,
@@ -78,28 +87,10 @@ function Waiting({ list }: { readonly list: ActionList }) {
       label="Actions that wait"
       rows={actions}
       length={actions.length}
-      keyOf={({ id }) => id}
       guess={() => 220}
       render={render}
       {...cursor.props}
     />
-  );
-}
-
-/** An action and whether the keys are about it: about the first, where none was chosen. */
-function WaitingCard({
-  index,
-  current,
-  ...card
-}: Pick<ActionCardProps, "action" | "onAnswered"> & {
-  readonly index: number;
-  readonly current: ReadonlySignal<number>;
-}) {
-  const isCurrent = useComputed(() => index === Math.max(0, current.value));
-  return (
-    <div class="waiting">
-      <ActionCard {...card} withExecution current={isCurrent.value} />
-    </div>
   );
 }
 
@@ -122,7 +113,7 @@ export function answeredText({ approved, title }: ActionRequest): string {
 
 function Closed({ list }: { readonly list: ActionList }) {
   const actions = list.actions.value;
-  const cursor = useListCursor(actions.length, "action");
+  const cursor = useListCursor({ rows: actions, keyOf: idOf, what: "action" });
   useCommands(cursor.commands);
   if (actions.length === 0) {
     return <p class="empty quiet">{list.synced.value ? "No action was ever closed." : "Loading…"}</p>;
@@ -132,7 +123,6 @@ function Closed({ list }: { readonly list: ActionList }) {
       label="Actions that are over"
       rows={actions}
       length={actions.length}
-      keyOf={({ id }) => id}
       guess={() => 58}
       render={renderClosed}
       {...cursor.props}
@@ -140,6 +130,7 @@ function Closed({ list }: { readonly list: ActionList }) {
   );
 }
 
+const idOf = ({ id }: ActionRequest): string => id;
 const renderClosed = (action: ActionRequest) => <ClosedRow action={action} />;
 
 function ClosedRow({ action }: { readonly action: ActionRequest }) {

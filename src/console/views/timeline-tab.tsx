@@ -19,7 +19,7 @@ export function TimelineTab({
   readonly sequence: number;
 }) {
   const { rows, length } = followed.timeline;
-  const cursor = useListCursor(length.value, "entry");
+  const cursor = useListCursor({ rows, length: length.value, keyOf: (_, index) => index, what: "entry" });
   const render = useCallback((row: TimelineRow) => <TimelineRowView row={row} followed={followed} />, [followed]);
   useCommands([
     ...cursor.commands,
@@ -33,7 +33,6 @@ export function TimelineTab({
         label="Timeline"
         rows={rows}
         length={length.value}
-        keyOf={(_, index) => index}
         guess={guessHeight}
         render={render}
         follow
