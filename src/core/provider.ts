@@ -166,7 +166,7 @@ export type Steer = Content & { readonly inputId?: string };
 export interface ResumeInfo {
   /** This attempt, from 2; unchanged where {@link ProviderContext.reattached}. */
   readonly attempt: number;
-  /** The turn that the attempts before were in; where the context is of another, nothing of its turn was begun. */
+  /** The turn that the execution was in when the attempt before ended; of a context's later turn nothing was begun. */
   readonly turn: number;
   /** The last saved resume state, of that turn or of an earlier one. */
   readonly state: Uint8Array | undefined;

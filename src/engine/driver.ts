@@ -32,8 +32,9 @@ export interface ExecutionDriver {
   /** Drivers that this one starts runs of, by name; each is a provider of its own beside it. */
   members?: Readonly<Record<string, TeamMember>>;
   /**
-   * Goes on with a turn that a crash of the process cut off; `start` is not called
-   * for it. A turn that was not begun before the crash is started as any other.
+   * Goes on with the turn that the run was in when its process crashed, of which
+   * nothing may have been done yet; `start` is not called for it. Later turns are
+   * started as any other.
    */
   resume?: (
     request: HarnessRunRequest,

@@ -49,6 +49,14 @@ function answerAll(runtime: Runtime, executionId: string): void {
   });
 }
 
+/** Resolves once a further attempt has begun. */
+async function untilResumed(runtime: Runtime, executionId: string): Promise<void> {
+  const options = { executionId, afterSequence: 0, eventTypes: ["run.resumed"], maxBatch: 0, follow: true };
+  const watcher = await runtime.watchEvents(ADA, options);
+  while ((await watcher.next())?.bytes.length === 0);
+  watcher.close();
+}
+
 const ASK = {
   tools: [tool("a")],
   grants: { toolIds: ["a"], modelRoles: [] },
@@ -62,7 +70,7 @@ describe("a run that goes on after a crash", () => {
       until: asked.promise,
       meanwhile: (runtime, executionId, life) => {
         if (life === 1) eachAction(runtime, executionId, () => asked.resolve());
-        else answerAll(runtime, executionId);
+        else void untilResumed(runtime, executionId).then(() => answerAll(runtime, executionId));
       },
       driver: () =>
         durable(

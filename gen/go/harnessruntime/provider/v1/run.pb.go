@@ -258,8 +258,8 @@ type Resume struct {
 	Answers []*ActionAnswer `protobuf:"bytes,4,rep,name=answers,proto3" json:"answers,omitempty"`
 	// The inputs that were consumed for the turn and may have reached the provider. They do not come again.
 	Inputs []*Input `protobuf:"bytes,5,rep,name=inputs,proto3" json:"inputs,omitempty"`
-	// The turn that the attempts before were in. `state` may be of that turn or of an earlier one; where it is not
-	// the turn of the `run`, nothing of the `run` was begun.
+	// The turn that the execution was in when the attempt before ended. `state` is of that turn or of an earlier
+	// one. Where the `run` is of a later turn, nothing of it was begun.
 	Turn          int32 `protobuf:"varint,6,opt,name=turn,proto3" json:"turn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

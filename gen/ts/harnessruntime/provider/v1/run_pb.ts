@@ -177,8 +177,8 @@ export type Resume = Message<"harnessruntime.provider.v1.Resume"> & {
   inputs: Input[];
 
   /**
-   * The turn that the attempts before were in. `state` may be of that turn or of an earlier one; where it is not
-   * the turn of the `run`, nothing of the `run` was begun.
+   * The turn that the execution was in when the attempt before ended. `state` is of that turn or of an earlier
+   * one. Where the `run` is of a later turn, nothing of it was begun.
    *
    * @generated from field: int32 turn = 6;
    */
