@@ -1,4 +1,5 @@
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import type { Value as WktValue } from "@bufbuild/protobuf/wkt";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { type Event, EventSchema } from "../../gen/ts/harnessruntime/v1/event_pb.js";
 import type { ProviderManifest } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
@@ -52,7 +53,7 @@ export function checkEmission(raw: ProviderEvent, manifest: ProviderManifest): r
   const name = eventName(event.case);
   const value: unknown = event.value;
   if (typeof value !== "object" || value === null) throw new ProtocolViolationError(`${name} has no value`);
-  const wrong = (CHECKS[event.case] as Check<ProviderEventKind>)(event.value as never) ?? notFinite(value, 0);
+  const wrong = (CHECKS[event.case] as Check<ProviderEventKind>)(event.value as never) ?? wrongData(value);
   if (wrong !== undefined) throw new ProtocolViolationError(`${name}: ${wrong}`);
   if (STREAMED.has(event.case) && !supports(manifest, "event.streaming")) {
     throw new ProtocolViolationError(`${name} needs the capability event.streaming, which the manifest does not have`);
@@ -130,14 +131,34 @@ function negative(usage: unknown): string | undefined {
 /** Levels of nested data: what is deeper could not be read back by every client. */
 const DEEPEST = 32;
 
+/** What is wrong with the data of an event: its depth is that of the JSON, however many messages stand for it. */
+function wrongData({ input, output, ...rest }: { readonly input?: unknown; readonly output?: unknown }) {
+  return notFinite(rest, 0) ?? notFinite(input, 1, contentOf) ?? notFinite(output, 1, contentOf);
+}
+
+type Read = (value: unknown) => unknown;
+
 /** Finds a number that JSON has no form for, or data nested without end. */
-export function notFinite(value: unknown, depth: number): string | undefined {
+export function notFinite(raw: unknown, depth: number, read: Read = itself): string | undefined {
+  const value = read(raw);
   if (typeof value === "number") return Number.isFinite(value) ? undefined : "numbers must be finite";
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) return undefined;
   if (depth > DEEPEST) return `data may be nested ${DEEPEST} levels deep`;
   for (const part of Object.values(value)) {
-    const wrong = notFinite(part, depth + 1);
+    const wrong = notFinite(part, depth + 1, read);
     if (wrong !== undefined) return wrong;
   }
   return undefined;
+}
+
+function itself(value: unknown): unknown {
+  return value;
+}
+
+/** Returns what a Value message holds, one level deep; a value that is none as it is, for its encoding to refuse. */
+function contentOf(value: unknown): unknown {
+  const { kind } = (typeof value === "object" && value !== null ? value : {}) as Partial<WktValue>;
+  if (kind?.case === "structValue") return kind.value?.fields;
+  if (kind?.case === "listValue") return kind.value?.values;
+  return kind?.case === undefined ? value : kind.value;
 }

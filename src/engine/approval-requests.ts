@@ -2,10 +2,13 @@ import { create } from "@bufbuild/protobuf";
 import { ActionKind } from "../../gen/ts/harnessruntime/v1/action_pb.js";
 import { RespondActionRequestSchema } from "../../gen/ts/harnessruntime/v1/action_service_pb.js";
 import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { MAX_JSON_DEPTH } from "../core/check-json.js";
+import { MAX_DESCRIPTOR_BYTES } from "../core/limits.js";
 import type { ActionAnswer } from "../core/provider.js";
-import { type ApprovalDecision, type ApprovalRequest, wantsApproval } from "./approvals.js";
+import { type ApprovalDecision, type ApprovalManager, type ApprovalRequest, wantsApproval } from "./approvals.js";
 import { canonicalSha256 } from "./canonical-json.js";
 import { messageOf, RunFailure } from "./errors.js";
+import { isWithin } from "./logged-value.js";
 import { type ToolCall, toJson } from "./message.js";
 import type { PolicyDecision } from "./policy.js";
 import type { ToolDef, ToolDenial } from "./tool.js";
@@ -24,8 +27,10 @@ export interface Approvable {
   readonly key?: string;
 }
 
-/** Arguments shown to whoever approves are at most this long as JSON, in characters. */
-const MAX_SHOWN_CHARS = 16_384;
+/** Arguments shown to whoever approves: longer or deeper ones are shown as the beginning of their JSON. */
+const SHOWN = { chars: 16_384, bytes: MAX_DESCRIPTOR_BYTES / 2, depth: MAX_JSON_DEPTH - 1 };
+/** Of a decision's reason the answer carries so many characters. */
+const MAX_REASON_CHARS = 1_000;
 
 /**
  * Gets somebody's word on a call where the policy, the tool or the manager wants
@@ -70,11 +75,7 @@ async function ask(
   const answering = async (actionId: string): Promise<void> => {
     openId = actionId;
     if (manager === undefined) return;
-    try {
-      decided = await manager.check(toRequest(turn, actionId, call, reason));
-    } catch (error) {
-      decided = { approved: false, by: "host", reason: messageOf(error) };
-    }
+    decided = await decisionOf(manager, toRequest(turn, actionId, call, reason));
     await answer(turn, actionId, decided);
   };
   let given: ActionAnswer;
@@ -125,11 +126,23 @@ function toRequest(turn: TurnScope, id: string, call: ToolCall, reason: string |
   };
 }
 
+/** A manager that fails has denied. */
+async function decisionOf(manager: ApprovalManager, request: ApprovalRequest): Promise<ApprovalDecision> {
+  try {
+    const { approved, reason, by } = await manager.check(request);
+    return { approved: approved === true, by, ...(typeof reason === "string" ? { reason } : {}) };
+  } catch (error) {
+    return { approved: false, by: "host", reason: messageOf(error) };
+  }
+}
+
 /** Lets the host's manager answer an open action as any client would. */
-async function answer(turn: TurnScope, actionId: string, { approved, reason, by }: ApprovalDecision): Promise<void> {
-  if (by === "cancelled") return;
+async function answer(turn: TurnScope, actionId: string, { approved, reason }: ApprovalDecision): Promise<void> {
+  // The end of a turn closes its action itself.
+  if (turn.signal.aborted) return;
   const { runId, identity } = turn.run.id;
-  const response = { approved, ...(reason === undefined ? {} : { metadata: { reason } }) };
+  const metadata = { reason: (reason ?? "").slice(0, MAX_REASON_CHARS).toWellFormed() };
+  const response = { approved, ...(reason === undefined ? {} : { metadata }) };
   const request = create(RespondActionRequestSchema, { executionId: runId, actionId, response });
   try {
     await turn.run.host.runtime().respondAction(identity, request);
@@ -141,5 +154,5 @@ async function answer(turn: TurnScope, actionId: string, { approved, reason, by 
 function shown(value: unknown) {
   const json = toJson(value) ?? null;
   const text = JSON.stringify(json);
-  return text.length <= MAX_SHOWN_CHARS ? json : `${text.slice(0, MAX_SHOWN_CHARS)}…`;
+  return isWithin(json, text, SHOWN) ? json : `${text.slice(0, SHOWN.chars).toWellFormed()}…`;
 }

@@ -44,7 +44,7 @@ export interface ApprovalRequest {
 export interface ApprovalDecision {
   readonly approved: boolean;
   readonly reason?: string;
-  /** Who decided: the callback, a call of `approve` or `deny`, the clock, or the end of the run. */
+  /** Who decided: the callback, a call of `approve` or `deny`, the clock, or `cancelRun` and `close`. */
   readonly by: "callback" | "host" | "timeout" | "cancelled";
 }
 
@@ -105,7 +105,7 @@ class MemoryApprovals implements ApprovalManager {
   }
 
   check(request: ApprovalRequest): Promise<ApprovalDecision> {
-    if (this.#closed) return Promise.resolve(CANCELLED);
+    if (this.#closed) return Promise.resolve(cancelled(CLOSED));
     return new Promise((resolve) => {
       const stopTimer = this.#clock.after(this.timeoutMs, () => this.#settle(request.id, this.#timedOut()));
       this.#pending.set(request.id, {
@@ -141,13 +141,13 @@ class MemoryApprovals implements ApprovalManager {
 
   cancelRun(runId: string): void {
     for (const { request } of [...this.#pending.values()]) {
-      if (request.runId === runId) this.#settle(request.id, CANCELLED);
+      if (request.runId === runId) this.#settle(request.id, cancelled("the run's approvals were called off"));
     }
   }
 
   close(): void {
     this.#closed = true;
-    for (const id of [...this.#pending.keys()]) this.#settle(id, CANCELLED);
+    for (const id of [...this.#pending.keys()]) this.#settle(id, cancelled(CLOSED));
   }
 
   async #askCallback(request: ApprovalRequest): Promise<void> {
@@ -177,4 +177,8 @@ class MemoryApprovals implements ApprovalManager {
   }
 }
 
-const CANCELLED: ApprovalDecision = { approved: false, by: "cancelled", reason: "the run ended" };
+const CLOSED = "the approval manager was closed";
+
+function cancelled(reason: string): ApprovalDecision {
+  return { approved: false, by: "cancelled", reason };
+}

@@ -1,5 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { PlanEntryState } from "../../gen/ts/harnessruntime/v1/output_events_pb.js";
+import { checkJson } from "../core/check-json.js";
 import { invalid } from "../core/errors.js";
 import type { ProviderEvent } from "../core/provider.js";
 import { toUsageInit, toValue } from "./contract-values.js";
@@ -59,6 +60,7 @@ function convert(payload: DriverEventPayload): ProviderEvent {
       return { case: "modelCompleted", value: { provider, model, role, usage: toUsageInit(usage) } };
     }
     case "provider.event":
+      checkJson(payload.data, "payload.data");
       return { case: "providerEvent", value: { type: payload.eventType, data: payload.data } };
     default:
       return convertTool(payload);
@@ -81,6 +83,8 @@ function toEntry({
 
 function convertTool(payload: Extract<DriverEventPayload, { toolCallId: string }>): ProviderEvent {
   const { type, input, output, ...fields } = payload as typeof payload & { output?: JsonValue };
+  if (input !== undefined) checkJson(input, "payload.input");
+  if (output !== undefined) checkJson(output, "payload.output");
   const values = {
     ...(input === undefined ? {} : { input: toValue(input) }),
     ...(output === undefined ? {} : { output: toValue(output) }),

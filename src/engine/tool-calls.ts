@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Approvable, decideApproval } from "./approval-requests.js";
 import { canonicalJson } from "./canonical-json.js";
-import { toValue } from "./contract-values.js";
 import { HarnessDenialError, messageOf, RunFailure } from "./errors.js";
-import { type ToolCall, toJson } from "./message.js";
+import { toLogged } from "./logged-value.js";
+import type { ToolCall } from "./message.js";
 import { nameOf } from "./model-call.js";
 import { decideCall, type PolicyDecision } from "./policy.js";
 import type { RunContext } from "./run-context.js";
@@ -26,14 +26,14 @@ type Outcome =
   | { readonly kind: "failed"; readonly error: unknown }
   | { readonly kind: "denied"; readonly denial: ToolDenial; readonly reason: string };
 
-/** An output that is longer than this as JSON is not in the log whole, in characters. */
-const MAX_LOGGED_CHARS = 65_536;
+/** Of an error's text the log has so many characters. */
 const KEPT_CHARS = 4_096;
 
 /** `services.dispatch`. */
-export async function dispatch(turn: TurnScope, call: ToolCall): Promise<ToolCallResult> {
+export async function dispatch(turn: TurnScope, given: ToolCall): Promise<ToolCallResult> {
   turn.check();
   await turn.emitter.room();
+  const call = given.id === "" ? { ...given, id: nextId(turn, "call") } : given;
   const tool = turn.run.tools.find(({ name }) => name === call.name);
   const outcome = await perform(turn, call, async (args) => {
     if (tool === undefined) return { problem: `there is no tool ${JSON.stringify(call.name)}` };
@@ -54,7 +54,7 @@ export async function dispatchEffect<T>(
   turn.check();
   await turn.emitter.room();
   const call: ToolCall = {
-    id: `effect-${turn.run.id.attemptId}-${turn.run.ledger.toolCalls + 1}`,
+    id: nextId(turn, "effect"),
     name,
     arguments: args,
   };
@@ -67,6 +67,11 @@ export async function dispatchEffect<T>(
   if (outcome.kind === "denied") throw new HarnessDenialError(name, outcome.denial, outcome.reason);
   if (outcome.kind === "failed") throw outcome.error;
   return outcome.value as T;
+}
+
+/** An id that no other call of the run has. */
+function nextId({ run: { id, ledger } }: TurnScope, kind: "call" | "effect"): string {
+  return `${kind}-${id.attemptId}-${ledger.toolCalls + 1}`;
 }
 
 /** `services.observeTool`. */
@@ -92,7 +97,7 @@ async function perform(turn: TurnScope, call: ToolCall, find: Find): Promise<Out
   const span = run.spans.tool({ toolName: call.name });
   emitter.push({
     case: "toolCallStarted",
-    value: { toolCallId: call.id, name: call.name, input: toValue(clipped(call.arguments)) },
+    value: { toolCallId: call.id, name: call.name, input: toLogged(call.arguments) },
   });
   const outcome = await run.track(attempt(turn, call, within, find)).catch((error: unknown) => {
     // The run itself ends with this; the call ends with it too.
@@ -188,18 +193,9 @@ function completed({ toolCallId, toolName, result, error, denial }: ToolCallResu
     value: {
       toolCallId,
       name: toolName,
-      ...(result === undefined ? {} : { output: toValue(clipped(result)) }),
+      ...(result === undefined ? {} : { output: toLogged(result) }),
       error: (error ?? "").slice(0, KEPT_CHARS),
       denied: denial !== undefined,
     },
   };
-}
-
-/** A value as it goes into the log: what is too long is there in part. */
-export function clipped(value: unknown): unknown {
-  const json = toJson(value);
-  const text = JSON.stringify(json ?? null);
-  return text.length <= MAX_LOGGED_CHARS
-    ? json
-    : { truncated: true, characters: text.length, beginning: text.slice(0, KEPT_CHARS) };
 }

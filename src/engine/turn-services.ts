@@ -37,9 +37,11 @@ export function createServices(turn: TurnScope): HarnessExecutionServices {
       turn.contextOf(context);
       await observeTool(turn, result);
     },
-    runOwned: async (operation) => {
-      turn.checkOpen();
-      return await turn.own(operation);
+    runOwned: (operation) => {
+      const owned = runOwned(turn, operation);
+      // The run waits for it and fails with it: the driver need not look at it.
+      owned.catch(() => {});
+      return owned;
     },
     recordConversation: (executionId, messages) => {
       turn.checkOpen();
@@ -73,6 +75,11 @@ export function createServices(turn: TurnScope): HarnessExecutionServices {
       turn.context.saveResumeState(state);
     },
   };
+}
+
+async function runOwned<T>(turn: TurnScope, operation: () => Promise<T>): Promise<T> {
+  turn.checkOpen();
+  return await turn.own(operation);
 }
 
 function agentConfiguration({ run: { config } }: TurnScope) {

@@ -3,11 +3,13 @@ import {
   type AgentDriverOptions,
   agentDriver,
   type ChatMessage,
+  createMemorySessions,
   type HarnessRuntimeConfig,
   type ModelResponse,
+  type StreamChunk,
   type ToolCall,
 } from "../../src/engine.js";
-import { answer, eventOf, eventsOf, MAIN, model, OPTIONS, runtimeOf, tool } from "./fixtures.js";
+import { answer, eventOf, eventsOf, MAIN, model, OPTIONS, runtimeOf, tool, USAGE } from "./fixtures.js";
 
 /** A model that gives prepared answers in turn. */
 function scripted(...answers: (ModelResponse | string)[]) {
@@ -41,6 +43,30 @@ describe("agentDriver", () => {
       { role: "assistant", content: "", toolCalls: [look("c1", "a"), look("c2", "b")] },
       { role: "tool", content: "seen a", toolCallId: "c1", toolName: "look" },
       { role: "tool", content: "seen b", toolCallId: "c2", toolName: "look" },
+    ]);
+  });
+
+  test.each([false, true])("E140 calls without ids get their own (streamed: %s)", async (stream) => {
+    const chunks = [
+      ...["a", "b"].flatMap((at): StreamChunk[] => [
+        { type: "tool_call_start", id: "", name: "look" },
+        { type: "tool_call_delta", id: "", delta: JSON.stringify({ at }) },
+      ]),
+      { type: "finish", finishReason: "tool_calls", usage: USAGE } as const,
+    ];
+    const provider = scripted(calling(look("", "a"), look("", "b")), "done");
+    const streamed = { ...provider, stream: model(undefined, chunks).stream };
+    const limits = stream ? { maxSteps: 1 } : {};
+    const sessionStore = createMemorySessions();
+    await agent({ model: streamed, stream, ...limits }, { ...LOOK, sessionStore }).run("hello", OPTIONS);
+    const lease = await sessionStore.acquire(OPTIONS.identity, OPTIONS.sessionId);
+    const { history } = await lease.read();
+    const ids = history[1]?.toolCalls?.map(({ id }) => id) ?? [];
+    expect(new Set(ids).size).toBe(2);
+    expect(ids).not.toContain("");
+    expect(history.slice(2, 4)).toMatchObject([
+      { content: "seen a", toolCallId: ids[0] },
+      { content: "seen b", toolCallId: ids[1] },
     ]);
   });
 

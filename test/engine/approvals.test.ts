@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createApprovalManager, type HarnessRuntimeConfig } from "../../src/engine.js";
+import { type ApprovalManager, createApprovalManager, type HarnessRuntimeConfig } from "../../src/engine.js";
 import { ADA, eventOf, eventsOf, ManualClock, OPTIONS, runtimeOf, storeThat, tool } from "./fixtures.js";
 
 const ASK: Partial<HarnessRuntimeConfig> = {
@@ -107,6 +107,33 @@ describe("approvals", () => {
       if (status === "failed") expect(result.reason?.code).toBe("action_timeout");
     },
   );
+
+  test("E76 a manager that fails denies, with what it said", async () => {
+    const broken = { ...createApprovalManager(), policy: "all" as const };
+    for (const check of [() => Promise.reject(new Error("no network")), () => Promise.resolve(undefined as never)]) {
+      const handle = begin({ approvalManager: { ...broken, check, deny: () => false, cancelRun: () => {} } });
+      expect((await handle.result()).text).toMatch(
+        /^approval_denied: its approval was denied: (no network|.*undefined)/,
+      );
+    }
+    const long = createApprovalManager({ onApproval: () => ({ approved: false, reason: "x".repeat(100_000) }) });
+    expect((await begin({ approvalManager: long }).result()).text).toMatch(/^approval_denied/);
+  });
+
+  test.each<[string, (manager: ApprovalManager, runId: string) => void]>([
+    ["the manager is closed", (manager) => manager.close()],
+    ["the run's approvals are called off", (manager, runId) => manager.cancelRun(runId)],
+  ])("E78 where %s what is pending is denied, and the run goes on", async (_what, act) => {
+    const approvalManager = createApprovalManager();
+    const handle = begin({ approvalManager });
+    await eventOf(handle, "action.required");
+    await Promise.resolve();
+    act(approvalManager, handle.runId);
+    expect(await handle.result()).toMatchObject({
+      status: "completed",
+      text: expect.stringMatching(/^approval_denied/),
+    });
+  });
 
   test("E78 cancelling denies what is pending", async () => {
     const approvalManager = createApprovalManager();

@@ -1,8 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { EVENT_NAMES } from "../../src/core/event-name.js";
-import { HarnessDenialError, type HarnessRuntimeConfig, type ToolDef } from "../../src/engine.js";
-import { eventsOf, OPTIONS, runOnce, runtimeOf, storeThat, tool, USAGE } from "./fixtures.js";
+import {
+  createApprovalManager,
+  HarnessDenialError,
+  type HarnessRuntimeConfig,
+  type ToolDef,
+} from "../../src/engine.js";
+import { eventOf, eventsOf, OPTIONS, runOnce, runtimeOf, storeThat, tool, USAGE } from "./fixtures.js";
 
 const grants = (...toolIds: string[]): HarnessRuntimeConfig["grants"] => ({ toolIds, modelRoles: [] });
 
@@ -139,6 +144,72 @@ describe("dispatch", () => {
   });
 });
 
+function nested(levels: number): unknown {
+  return levels === 0 ? 1 : { a: nested(levels - 1) };
+}
+
+describe("what a call leaves in the log", () => {
+  test.each([
+    ["32 levels deep", nested(32), nested(32)],
+    ["33 levels deep", nested(33), { truncated: true, beginning: expect.stringContaining('{"a":') }],
+    ["lists 32 deep", JSON.parse(`${"[".repeat(32)}${"]".repeat(32)}`), expect.any(Array)],
+    ["many small numbers", Array(30_000).fill(7), { truncated: true, characters: 60_001 }],
+    ["not JSON at all", { big: 1n }, null],
+  ])(
+    "E50 a result that is %s reaches the driver, and the log as far as it can hold it",
+    async (_what, value, logged) => {
+      let got: unknown;
+      const runtime = runtimeOf(
+        async (services) => {
+          ({ result: got } = await services.dispatch({ id: "c1", name: "a", arguments: {} }));
+          return "went on";
+        },
+        { tools: [tool("a", { execute: () => value })], grants: grants("a") },
+      );
+      const handle = runtime.start("hi", OPTIONS);
+      expect(await handle.result()).toMatchObject({ status: "completed", text: "went on" });
+      expect(got).toEqual(value);
+      expect((await eventOf(handle, "tool.call.completed")).output).toMatchObject(logged as never);
+    },
+  );
+
+  test("E50 arguments may be deep too, also where somebody is asked for a word on them", async () => {
+    const approvalManager = createApprovalManager({ onApproval: () => ({ approved: true }) });
+    for (const args of [nested(32), { list: Array(8_000).fill(7) }]) {
+      const runtime = runtimeOf(
+        async (services) => {
+          const { result, error } = await services.dispatch({ id: "c1", name: "a", arguments: args });
+          return `${result ?? error}`;
+        },
+        { tools: [tool("a", { requiresApproval: true })], grants: grants("a"), approvalManager },
+      );
+      expect(await runtime.run("hi", OPTIONS)).toMatchObject({ status: "completed", text: "a done" });
+    }
+  });
+
+  test("E50 a call without an id gets one of its own", async () => {
+    const runtime = runtimeOf(
+      async (services) => {
+        const calls = [1, 2].map(() => services.dispatch({ id: "", name: "a", arguments: {} }));
+        return (await Promise.all(calls)).map(({ toolCallId }) => toolCallId).join(" ");
+      },
+      { tools: [tool("a")], grants: grants("a") },
+    );
+    const { status, text } = await runtime.run("hi", OPTIONS);
+    expect(status).toBe("completed");
+    expect(new Set(text.split(" ")).size).toBe(2);
+  });
+
+  test("E50 what a driver emits too deep is refused at once, and the run goes on", async () => {
+    const result = await runOnce((services) => {
+      const data = nested(33) as never;
+      expect(() => services.emit({ type: "provider.event", eventType: "acme.x", data })).toThrow("32");
+      return "fine";
+    });
+    expect(result.text).toBe("fine");
+  });
+});
+
 describe("dispatchEffect", () => {
   test("E51 an effect runs under its granted name, and a denial throws", async () => {
     const result = await runOnce(
@@ -187,7 +258,7 @@ describe("observeTool, runOwned, history", () => {
     });
     expect([waited.status, done]).toEqual(["completed", true]);
     const result = await runOnce((services) => {
-      void services.runOwned(() => Promise.reject(new Error("it broke"))).catch(() => {});
+      void services.runOwned(() => Promise.reject(new Error("it broke")));
       return "ok";
     });
     expect(result).toMatchObject({ status: "failed", reason: { message: expect.stringContaining("it broke") } });

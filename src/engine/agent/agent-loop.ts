@@ -7,7 +7,7 @@ import type { HarnessExecutionServices } from "../services.js";
 import type { ToolCallResult, ToolDefinition } from "../tool.js";
 import { toToolDefinition } from "../tool-schema.js";
 import type { AgentDriverOptions } from "./agent-driver.js";
-import { answerOf } from "./model-answer.js";
+import { answerOf, withIds } from "./model-answer.js";
 import { checkAnswer, outputInstructions } from "./structured-answer.js";
 
 /** What one agent is set to, once a definition and the driver's options are put together. */
@@ -36,7 +36,8 @@ export async function runAgent(
   let repairs = 0;
   for (let step = 0; step < settings.maxSteps; step++) {
     hearSteers(services);
-    const { message, finishReason } = await ask(settings, services, tools, step);
+    const call = `call-${request.attemptId}-${request.turn ?? 1}-${step}`;
+    const { message, finishReason } = await ask(settings, services, tools, { itemId: `step-${step}`, call });
     services.append([message]);
     const calls = message.toolCalls ?? [];
     if (calls.length > 0) {
@@ -82,18 +83,19 @@ async function ask(
   { provider, instructions, config, stream }: AgentSettings,
   services: HarnessExecutionServices,
   tools: readonly ToolDefinition[],
-  step: number,
+  { itemId, call }: { readonly itemId: string; readonly call: string },
 ): Promise<{ readonly message: ChatMessage; readonly finishReason: FinishReason }> {
   const system = instructions.map((content): ChatMessage => ({ role: "system", content }));
   const messages = [...system, ...services.history];
   const options = { ...config, ...(tools.length === 0 ? {} : { tools: [...tools] }) };
-  const itemId = `step-${step}`;
-  if (stream) return await answerOf(services, services.streamModel(provider, messages, options), itemId);
+  let calls = 0;
+  const nextId = (): string => `${call}-${++calls}`;
+  if (stream) return await answerOf(services, services.streamModel(provider, messages, options), itemId, nextId);
   const { message, finishReason, reasoning } = await services.model(provider, messages, options);
   if (reasoning !== undefined) services.emit({ type: "output.reasoning.delta", text: reasoning, itemId });
   const text = textOf(message.content);
   if (text !== "") services.emit({ type: "output.text.delta", text, itemId });
-  return { message, finishReason };
+  return { message: withIds(message, nextId), finishReason };
 }
 
 /** Calls the tools of one group at once and answers them in the model's order. */
