@@ -123,12 +123,12 @@ async function* toChunks(
   parts: AsyncIterable<Part>,
   messages: () => Promise<Parameters<typeof extrasOf>[0]>,
 ): AsyncGenerator<StreamChunk> {
-  const started = new Set<string>();
+  const calls = new StreamedCalls();
   for await (const part of parts) {
     if (part.type === "error") throw part.error;
     if (part.type === "abort") throw new DOMException(part.reason ?? "the call was aborted", "AbortError");
-    if (part.type !== "finish") yield* toChunk(part, started);
-    else yield toFinish(part, started.size > 0, extrasOf(await messages()));
+    if (part.type !== "finish") yield* toChunk(part, calls);
+    else yield toFinish(part, calls.any, extrasOf(await messages()));
   }
 }
 
@@ -138,33 +138,49 @@ function toFinish(part: Extract<Part, { type: "finish" }>, hasCalls: boolean, ex
   return extras === undefined ? finish : { ...finish, providerExtras: extras };
 }
 
-function toChunk(part: Part, started: Set<string>): readonly StreamChunk[] {
+function toChunk(part: Part, calls: StreamedCalls): readonly StreamChunk[] {
   switch (part.type) {
     case "text-delta":
       return [{ type: "text", text: part.text }];
     case "reasoning-delta":
       return [{ type: "reasoning", text: part.text }];
     case "tool-input-start":
-      started.add(part.id);
-      return [{ type: "tool_call_start", id: part.id, name: part.toolName }];
+      return calls.start(part.id, part.toolName);
     case "tool-input-delta":
-      return [{ type: "tool_call_delta", id: part.id, delta: part.delta }];
+      return calls.delta(part.id, part.delta);
     case "tool-call":
-      return wholeCall(part, started);
+      return calls.whole(part.toolCallId, part.toolName, part.input);
     default:
       return [];
   }
 }
 
-/** A call whose arguments did not come in pieces. */
-function wholeCall(part: Extract<Part, { type: "tool-call" }>, started: Set<string>): readonly StreamChunk[] {
-  if (started.has(part.toolCallId)) return [];
-  started.add(part.toolCallId);
-  const { input } = part;
-  return [
-    { type: "tool_call_start", id: part.toolCallId, name: part.toolName },
-    { type: "tool_call_delta", id: part.toolCallId, delta: typeof input === "string" ? input : JSON.stringify(input) },
-  ];
+/** The calls of one streamed answer, whose arguments come in pieces, or whole at the end, or both. */
+class StreamedCalls {
+  /** By id: whether any piece of the arguments came. */
+  readonly #came = new Map<string, boolean>();
+
+  get any(): boolean {
+    return this.#came.size > 0;
+  }
+
+  start(id: string, name: string): readonly StreamChunk[] {
+    this.#came.set(id, false);
+    return [{ type: "tool_call_start", id, name }];
+  }
+
+  delta(id: string, delta: string): readonly StreamChunk[] {
+    if (delta !== "") this.#came.set(id, true);
+    return [{ type: "tool_call_delta", id, delta }];
+  }
+
+  /** Everything of a call that did not come before. */
+  whole(id: string, name: string, input: unknown): readonly StreamChunk[] {
+    const came = this.#came.get(id);
+    if (came === true) return [];
+    const started = came === undefined ? this.start(id, name) : [];
+    return [...started, ...this.delta(id, typeof input === "string" ? input : JSON.stringify(input))];
+  }
 }
 
 /** Numbers that a provider does not report count as 0; a missing total is the sum. */
