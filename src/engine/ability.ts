@@ -1,4 +1,5 @@
 import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { unbounded, type Within } from "./bound.js";
 import type { ContextSource } from "./context-source.js";
 import { messageOf, RunFailure } from "./errors.js";
 import type { ModelMiddleware } from "./middleware.js";
@@ -9,7 +10,7 @@ import type { ToolDef } from "./tool.js";
 export interface HarnessAbility {
   /** Unique in a run. */
   readonly name: string;
-  /** Called once a run, before its driver, in the order in which abilities are listed. */
+  /** Called once a run, before its driver, in the order in which abilities are listed. The context's signal is aborted when the run ends. */
   bind(ctx: RunContext): AbilityBinding | Promise<AbilityBinding>;
 }
 
@@ -32,7 +33,7 @@ export interface BoundAbilities {
   readonly contextSources: readonly ContextSource[];
   readonly middleware: readonly ModelMiddleware[];
   /** Ends them in reverse order; returns what went wrong. */
-  dispose(): Promise<readonly string[]>;
+  dispose(within?: Within): Promise<readonly string[]>;
 }
 
 /**
@@ -45,13 +46,16 @@ export async function bindAbilities(
   ctx: RunContext,
 ): Promise<BoundAbilities> {
   const bound: { readonly name: string; readonly binding: AbilityBinding }[] = [];
-  const dispose = (): Promise<readonly string[]> => disposeAll(bound);
+  const dispose = (within = unbounded): Promise<readonly string[]> => disposeAll(bound, within);
   try {
     uniqueNames(
       "ability",
       abilities.map(({ name }) => name),
     );
-    for (const ability of abilities) bound.push({ name: ability.name, binding: await ability.bind(ctx) });
+    for (const ability of abilities) {
+      bound.push({ name: ability.name, binding: await ability.bind(ctx) });
+      ctx.signal.throwIfAborted();
+    }
     const all = collect(bound.map(({ binding }) => binding));
     const tools = [...hostTools, ...all.tools];
     uniqueNames(
@@ -98,11 +102,12 @@ function collect(bindings: readonly AbilityBinding[]): Omit<BoundAbilities, "dis
 
 async function disposeAll(
   bound: { readonly name: string; readonly binding: AbilityBinding }[],
+  within: Within,
 ): Promise<readonly string[]> {
   const diagnostics: string[] = [];
   for (const { name, binding } of bound.splice(0).reverse()) {
     try {
-      await binding.dispose?.();
+      await within(binding.dispose?.());
     } catch (error) {
       diagnostics.push(`the ability ${JSON.stringify(name)} was not disposed: ${messageOf(error)}`);
     }

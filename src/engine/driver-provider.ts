@@ -89,7 +89,7 @@ export function engineProvider(config: EngineConfig, options: EngineProviderOpti
   return {
     manifest: toManifest(config, options.id),
     enforcesBudgets: true,
-    cancelTimeoutMs: 2 * config.cleanupTimeoutMs + MARGIN_MS,
+    cancelTimeoutMs: 3 * config.cleanupTimeoutMs + MARGIN_MS,
     ...(options.capacity === undefined ? {} : { capacity: options.capacity }),
     open: async (providerHost) => {
       joined = providerHost;

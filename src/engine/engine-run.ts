@@ -1,14 +1,14 @@
 import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import type { TurnOutcome } from "../core/provider.js";
 import { type BoundAbilities, bindAbilities } from "./ability.js";
+import { attempt, type Bound, startBound } from "./bound.js";
 import { BudgetLedger, type UsedBefore } from "./budgets.js";
 import type { EngineConfig } from "./config.js";
 import type { StepOverrides } from "./controller.js";
 import type { EngineHost } from "./engine-host.js";
-import { messageOf, RunFailure } from "./errors.js";
+import { RunFailure } from "./errors.js";
 import { CanonicalHistory } from "./history.js";
 import type { ChatMessage, MessageContent, TokenUsage } from "./message.js";
-import { DEFAULT_ROLE } from "./model.js";
 import { ResourceSet } from "./resource.js";
 import { createRunContext, type RunContext } from "./run-context.js";
 import type { RunIdentity } from "./run-identity.js";
@@ -35,8 +35,8 @@ export class EngineRun {
   /** The index of the next step. */
   nextStep = 0;
   readonly #approvals = new Map<string, number>();
-  /** The role whose model wrote the opaque parts of the history. */
-  lastRole = DEFAULT_ROLE;
+  /** The role whose model wrote the opaque parts of the history; unset where no call is known. */
+  lastRole: string | undefined;
   /** The first thing that ends this run whatever its driver returns. */
   failure: RunFailure | undefined;
   #lease: SessionLease | undefined;
@@ -52,6 +52,8 @@ export class EngineRun {
   interrupted = false;
   /** How the last turn ended, for observers. */
   status: TurnOutcome["status"] = "succeeded";
+  /** Aborted when the run ends: what is opened for it then is closed again. */
+  readonly #over = new AbortController();
   readonly #abandoned = Promise.withResolvers<TurnOutcome>();
   readonly #owned = new Set<Promise<unknown>>();
   /** Everything that the end of the run waits for. */
@@ -103,9 +105,12 @@ export class EngineRun {
     });
   }
 
-  /** Takes the session and binds the abilities, once a run. Rejects with what stands in the way. */
-  open(signal: AbortSignal): Promise<void> {
-    this.#opened ??= this.#open(signal);
+  /** Takes the session and binds the abilities, once a run, whatever becomes of the turn that began it. Rejects with what stands in the way. */
+  open(): Promise<void> {
+    if (this.#opened === undefined) {
+      this.#opened = this.#open(this.#over.signal);
+      this.#opened.catch(() => {});
+    }
     return this.#opened;
   }
 
@@ -156,87 +161,98 @@ export class EngineRun {
 
   /** Stores a turn that was accepted; the turns of one run are one revision of its session. */
   async commit(): Promise<void> {
+    this.#over.signal.throwIfAborted();
     await this.#write({
       history: this.#history.copy(),
       conversations: this.#conversations,
       state: this.state,
       revision: this.#before.revision + 1,
       replayable: true,
+      ...this.#roleOf(),
     });
   }
 
   /** Ends everything of the run and returns what went wrong; the first call counts. */
   close(succeeded: boolean): Promise<readonly string[]> {
-    this.#closing ??= this.#close(succeeded);
+    if (this.#closing === undefined) {
+      this.#over.abort(new Error("the run is over"));
+      this.#closing = this.#close(succeeded);
+    }
     return this.#closing;
   }
 
-  async #open(signal: AbortSignal): Promise<void> {
+  async #open(over: AbortSignal): Promise<void> {
+    over.throwIfAborted();
     const { sessionId, identity, runId } = this.id;
     const { config } = this;
     const local = this.host.local(runId);
     local?.entered();
     this.spans.runStart(config.driver.id);
-    this.#lease = await config.sessions.acquire(identity, sessionId, {
-      onConflict: local?.onConflict ?? config.onConflict,
-      signal,
-    });
-    this.#before = await this.#lease.read();
+    const onConflict = local?.onConflict ?? config.onConflict;
+    const lease = await config.sessions.acquire(identity, sessionId, { onConflict, signal: over });
+    if (over.aborted) await lease.release();
+    over.throwIfAborted();
+    this.#lease = lease;
+    const before = await lease.read();
+    over.throwIfAborted();
+    this.#before = before;
     this.#wasRead = true;
-    this.#history = new CanonicalHistory(this.#before);
-    this.#conversations = { ...this.#before.conversations };
-    this.state = structuredClone(this.#before.state) as Record<string, unknown>;
-    const ctx = this.context(signal);
-    this.#abilities = await bindAbilities(config.abilities, config.tools, ctx);
+    this.#history = new CanonicalHistory(before);
+    this.#conversations = { ...before.conversations };
+    this.state = structuredClone(before.state) as Record<string, unknown>;
+    this.lastRole = before.lastRole;
+    const ctx = this.context(over);
+    const abilities = await bindAbilities(config.abilities, config.tools, ctx);
+    if (over.aborted) await abilities.dispose();
+    over.throwIfAborted();
+    this.#abilities = abilities;
     this.runOverrides = await config.controller?.prepareRun?.(ctx);
+    over.throwIfAborted();
   }
 
   async #close(succeeded: boolean): Promise<readonly string[]> {
-    const late = await this.#bounded("its work", async () => {
-      await this.#opened?.catch(() => {});
-      while (this.#work.size > 0) await Promise.all(this.#work);
-      return [];
-    });
-    if (late.length > 0) this.#abandoned.resolve({ status: "cancelled" });
-    const rest = await this.#bounded("its cleanup", () => this.#dispose(succeeded));
-    return [...late, ...rest];
-  }
-
-  async #dispose(succeeded: boolean): Promise<readonly string[]> {
-    const diagnostics: string[] = [];
-    const attempt = async (what: string, work: () => Promise<unknown> | undefined): Promise<void> => {
-      try {
-        await work();
-      } catch (error) {
-        diagnostics.push(`${what}: ${messageOf(error)}`);
-      }
-    };
-    this.config.approvalManager?.cancelRun(this.id.runId);
-    if (!succeeded) await attempt("the partial history was not stored", () => this.#commitPartial());
-    diagnostics.push(...(await this.resources.dispose()));
-    diagnostics.push(...((await this.#abilities?.dispose()) ?? []));
-    await attempt("the session was not released", () => this.#lease?.release());
+    const atWork = this.#bound();
+    const diagnostics = [...(await attempt("the run's work goes on", () => atWork.within(this.#settle())))];
+    atWork.stop();
+    if (diagnostics.length > 0) this.#abandoned.resolve({ status: "cancelled" });
+    const cleanup = this.#bound();
+    diagnostics.push(...(await this.#dispose(succeeded, cleanup)));
+    cleanup.stop();
+    const release = this.#bound();
+    const releasing = async (): Promise<void> => await release.within(this.#lease?.release());
+    diagnostics.push(...(await attempt("the session was not released", releasing)));
+    release.stop();
     return diagnostics;
   }
 
-  /** Runs a part of the end, at most as long as the host allows. */
-  async #bounded(what: string, work: () => Promise<readonly string[]>): Promise<readonly string[]> {
-    const { clock, cleanupTimeoutMs } = this.config;
-    const late = Promise.withResolvers<readonly string[]>();
-    const stopTimer = clock.after(cleanupTimeoutMs, () =>
-      late.resolve([`${what} did not end within ${cleanupTimeoutMs} ms`]),
-    );
-    try {
-      return await Promise.race([work(), late.promise]);
-    } finally {
-      stopTimer();
-    }
+  /** Resolves when nothing of the run is under way. */
+  async #settle(): Promise<void> {
+    await this.#opened?.catch(() => {});
+    while (this.#work.size > 0) await Promise.all(this.#work);
+  }
+
+  /** All of it is begun, though one part may use up the time for all. */
+  async #dispose(succeeded: boolean, { within }: Bound): Promise<readonly string[]> {
+    this.config.approvalManager?.cancelRun(this.id.runId);
+    const partial = async (): Promise<void> => await within(this.#commitPartial());
+    const diagnostics = succeeded ? [] : [...(await attempt("the partial history was not stored", partial))];
+    diagnostics.push(...(await this.resources.dispose(within)));
+    diagnostics.push(...((await this.#abilities?.dispose(within)) ?? []));
+    return diagnostics;
+  }
+
+  #bound(): Bound {
+    return startBound(this.config.clock, this.config.cleanupTimeoutMs);
+  }
+
+  #roleOf(): Pick<SessionSnapshot, "lastRole"> {
+    return this.lastRole === undefined ? {} : { lastRole: this.lastRole };
   }
 
   /** Keeps what there is of the history; everything else stays as it was read. */
   async #commitPartial(): Promise<void> {
     if (!this.#wasRead) return;
-    await this.#write({ ...this.#before, history: this.#history.copy(), replayable: false });
+    await this.#write({ ...this.#before, history: this.#history.copy(), replayable: false, ...this.#roleOf() });
   }
 
   async #write(snapshot: SessionSnapshot): Promise<void> {

@@ -143,7 +143,7 @@ export class HarnessRuntime {
   async close(graceMs = 0): Promise<void> {
     const runtime = await this.#runtime;
     if (graceMs === 0) for (const run of this.#runs.values()) run.cancel("the runtime was closed");
-    await runtime.close(Math.max(graceMs, 2 * this.#config.cleanupTimeoutMs));
+    await runtime.close(Math.max(graceMs, 3 * this.#config.cleanupTimeoutMs));
     if (this.#ownsStore) await this.#store.close();
   }
 

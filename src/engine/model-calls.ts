@@ -192,8 +192,9 @@ function bound(turn: TurnScope, plan: StepPlan, own: ModelProvider): ModelProvid
   return binding.provider;
 }
 
-function refuseRoleSwitch(before: string, role: string, messages: readonly ChatMessage[]): void {
-  if (role === before || messages.every(({ providerExtras }) => providerExtras === undefined)) return;
+function refuseRoleSwitch(before: string | undefined, role: string, messages: readonly ChatMessage[]): void {
+  if (before === undefined || role === before || messages.every(({ providerExtras }) => providerExtras === undefined))
+    return;
   throw new HarnessUnsupportedError(
     "switch of model role",
     `the messages hold opaque parts of the role ${before}, which ${role} cannot read`,

@@ -1,3 +1,4 @@
+import { unbounded, type Within } from "./bound.js";
 import { messageOf } from "./errors.js";
 import { type HarnessIdentity, sessionKey } from "./identity.js";
 
@@ -65,13 +66,12 @@ export class ResourceSet {
   }
 
   /** Disposes everything in reverse order, what is still being made included; returns what went wrong. */
-  async dispose(): Promise<readonly string[]> {
+  async dispose(within: Within = unbounded): Promise<readonly string[]> {
     this.#disposed = true;
     const diagnostics: string[] = [];
     for (const [id, making] of [...this.#resources].reverse()) {
       try {
-        const resource = await making;
-        if (resource.ownership === "runtime") await resource.dispose?.();
+        await within(disposeOf(making));
       } catch (error) {
         diagnostics.push(`the resource ${JSON.stringify(id)} was not disposed: ${messageOf(error)}`);
       }
@@ -79,4 +79,9 @@ export class ResourceSet {
     this.#resources.clear();
     return diagnostics;
   }
+}
+
+async function disposeOf(making: Promise<ScopedResource<unknown>>): Promise<void> {
+  const resource = await making;
+  if (resource.ownership === "runtime") await resource.dispose?.();
 }

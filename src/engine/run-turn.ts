@@ -22,7 +22,7 @@ const LONG_TEXT_BYTES = 65_536;
 export async function runTurn(run: EngineRun, context: ProviderContext): Promise<TurnOutcome> {
   try {
     await admit(run, context);
-    await run.open(context.signal);
+    await unlessAborted(run.open(), context.signal);
   } catch (error) {
     return outcomeOfError(run, context, error);
   }
@@ -41,6 +41,19 @@ export async function runTurn(run: EngineRun, context: ProviderContext): Promise
     turn.end();
     await turn.emitter.flush().catch(() => {});
     if (context.signal.aborted) run.interrupted = true;
+  }
+}
+
+/** Waits for what goes on without the turn; rejects with the signal's reason once the turn must end. */
+async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    if (!signal.aborted) await Promise.race([work, aborted.promise]);
+    signal.throwIfAborted();
+  } finally {
+    signal.removeEventListener("abort", abort);
   }
 }
 

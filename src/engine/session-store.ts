@@ -38,6 +38,8 @@ export interface SessionSnapshot {
   readonly revision: number;
   /** False where the last run did not succeed: the history may end within a tool group. */
   readonly replayable: boolean;
+  /** The role of the last model call: what its model left unread in the history, another's cannot read. Unset: none is known. */
+  readonly lastRole?: string;
 }
 
 /** A session that nobody used yet. */

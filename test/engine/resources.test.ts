@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createResourcePool, type HarnessExecutionServices } from "../../src/engine.js";
-import { ADA, eventOf, OPTIONS, runOnce, runtimeOf } from "./fixtures.js";
+import { createMemorySessions, createResourcePool, type HarnessExecutionServices } from "../../src/engine.js";
+import { ADA, eventOf, OPTIONS, runOnce, runtimeOf, untilAborted } from "./fixtures.js";
 
 describe("resources", () => {
   const made =
@@ -68,6 +68,135 @@ describe("resources", () => {
     expect(result).toMatchObject({ status: "completed", text: "ok" });
     expect(result.cleanupDiagnostics).toEqual([expect.stringContaining("stuck")]);
     expect(await eventOf(handle, "run.terminal")).toEqual({ type: "run.terminal", result });
+  });
+});
+
+describe("the end of a run that is held up", () => {
+  const hangs = async () => ({ value: 1, ownership: "runtime" as const, dispose: () => new Promise<void>(() => {}) });
+
+  test("E116 a disposal that hangs is reported, keeps nothing else from being disposed, and frees the session", async () => {
+    const log: string[] = [];
+    const runtime = runtimeOf(
+      async (services) => {
+        await services.resource("first", "run", async () => ({
+          value: 1,
+          ownership: "runtime",
+          dispose: async () => {
+            log.push("first");
+            for (let step = 0; step < 10; step++) await Promise.resolve();
+          },
+        }));
+        await services.resource("second", "run", hangs);
+        return "ok";
+      },
+      {
+        cleanupTimeoutMs: 50,
+        abilities: [{ name: "tidy", bind: () => ({ dispose: () => void log.push("tidy") }) }],
+      },
+    );
+    const result = await runtime.run("hi", OPTIONS);
+    expect(result).toMatchObject({ status: "completed", text: "ok" });
+    expect(result.cleanupDiagnostics).toEqual([expect.stringMatching(/"second" was not disposed.*50 ms/)]);
+    expect(log).toEqual(["first", "tidy"]);
+    expect((await runtime.run("hi", OPTIONS)).status).toBe("completed");
+  });
+
+  test("E116 an ability that is bound after the run has ended is disposed, and no further one is bound", async () => {
+    const binding = Promise.withResolvers<void>();
+    const entered = Promise.withResolvers<void>();
+    const disposed = Promise.withResolvers<string>();
+    const seen: string[] = [];
+    const runtime = runtimeOf(() => void seen.push("driver") as never, {
+      cleanupTimeoutMs: 50,
+      abilities: [
+        {
+          name: "slow",
+          bind: async () => {
+            entered.resolve();
+            await binding.promise;
+            return { dispose: () => disposed.resolve("disposed") };
+          },
+        },
+        { name: "next", bind: () => void seen.push("next") as never },
+      ],
+    });
+    const handle = runtime.start("hi", OPTIONS);
+    await entered.promise;
+    handle.cancel();
+    expect((await handle.result()).status).toBe("cancelled");
+    binding.resolve();
+    expect(await disposed.promise).toBe("disposed");
+    expect(seen).toEqual([]);
+  });
+
+  test("E116 a session that is given after the run has ended is given back", async () => {
+    const memory = createMemorySessions();
+    const given = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    let slow = true;
+    const runtime = runtimeOf(() => "ok", {
+      cleanupTimeoutMs: 50,
+      sessionStore: {
+        acquire: async (...args) => {
+          asked.resolve();
+          if (slow) await given.promise;
+          return await memory.acquire(...args);
+        },
+      },
+    });
+    const handle = runtime.start("hi", OPTIONS);
+    await asked.promise;
+    handle.cancel();
+    expect((await handle.result()).status).toBe("cancelled");
+    slow = false;
+    given.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect((await runtime.run("hi", OPTIONS)).status).toBe("completed");
+  });
+
+  test("E116 an ability is told by its context that the run ends, and a cancelled run never enters its driver", async () => {
+    const seen: string[] = [];
+    const entered = Promise.withResolvers<void>();
+    const runtime = runtimeOf(() => void seen.push("driver") as never, {
+      abilities: [
+        {
+          name: "waits",
+          bind: async ({ signal }) => {
+            entered.resolve();
+            await untilAborted(signal).catch(() => seen.push("told"));
+            return {};
+          },
+        },
+      ],
+    });
+    const handle = runtime.start("hi", OPTIONS);
+    await entered.promise;
+    handle.cancel();
+    expect(await handle.result()).toMatchObject({ status: "cancelled" });
+    expect(seen).toEqual(["told"]);
+  });
+
+  test("E116 an input that replaces a turn while the run is being opened is the next turn", async () => {
+    const binding = Promise.withResolvers<void>();
+    const entered = Promise.withResolvers<void>();
+    const runtime = runtimeOf((_services, { input }) => `${input}`, {
+      abilities: [
+        {
+          name: "slow",
+          bind: async () => {
+            entered.resolve();
+            await binding.promise;
+            return {};
+          },
+        },
+      ],
+    });
+    const handle = runtime.start("hi", OPTIONS);
+    await entered.promise;
+    await handle.send("other", { mode: "replace" });
+    await eventOf(handle, "input.consumed");
+    binding.resolve();
+    expect(await handle.result()).toMatchObject({ status: "completed", text: "other" });
   });
 });
 

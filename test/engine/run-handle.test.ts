@@ -141,12 +141,14 @@ describe("cancel", () => {
   test("E18 the result waits for the driver and all owned work to settle", async () => {
     const order: string[] = [];
     const release = Promise.withResolvers<void>();
+    const entered = Promise.withResolvers<void>();
     const runtime = runtimeOf(
       async (services, { signal }) => {
         void services.runOwned(async () => {
           await release.promise;
           order.push("owned");
         });
+        entered.resolve();
         await untilAborted(signal).catch(() => {});
         order.push("driver");
         return "late";
@@ -154,7 +156,7 @@ describe("cancel", () => {
       { cleanupTimeoutMs: 60_000 },
     );
     const handle = runtime.start("hi", OPTIONS);
-    await eventOf(handle, "run.started");
+    await entered.promise;
     handle.cancel();
     const result = handle.result().finally(() => order.push("result"));
     await eventOf(handle, "run.cancelling");
@@ -166,9 +168,13 @@ describe("cancel", () => {
   });
 
   test("E19 a driver that never ends is reported after the configured bound", async () => {
-    const runtime = runtimeOf(() => new Promise(() => {}), { cleanupTimeoutMs: 50 });
-    const handle = runtime.start("hi", OPTIONS);
-    await eventOf(handle, "run.started");
+    const entered = Promise.withResolvers<void>();
+    const script = (): Promise<never> => {
+      entered.resolve();
+      return new Promise(() => {});
+    };
+    const handle = runtimeOf(script, { cleanupTimeoutMs: 50 }).start("hi", OPTIONS);
+    await entered.promise;
     handle.cancel();
     const result = await handle.result();
     expect(result.status).toBe("cancelled");

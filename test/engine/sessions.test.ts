@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { createMemorySessions, type HarnessSessionStore, type SessionSnapshot } from "../../src/engine.js";
-import { ADA, eventOf, OPTIONS, runOnce, runtimeOf, untilAborted } from "./fixtures.js";
+import {
+  type ChatMessage,
+  createMemorySessions,
+  type HarnessSessionStore,
+  type SessionSnapshot,
+} from "../../src/engine.js";
+import { ADA, answer, eventOf, model, OPTIONS, runOnce, runtimeOf, untilAborted } from "./fixtures.js";
 
 async function snapshotOf(
   sessions: ReturnType<typeof createMemorySessions>,
@@ -122,6 +127,29 @@ describe("sessions", () => {
     );
   });
 
+  test("E108 the role whose model left unread parts in the history is known to the session's next run", async () => {
+    const extras = { kind: "opaque" };
+    const writer = model(() => answer("x", { message: { role: "assistant", content: "x", providerExtras: extras } }));
+    const runtime = runtimeOf(
+      async (services, { input }) => {
+        const ask: ChatMessage = { role: "user", content: "go on" };
+        const { message } = await services.model(writer, [...services.history, ask], { role: `${input}` });
+        services.append([ask, message]);
+        return "fine";
+      },
+      {
+        grants: { toolIds: [], modelRoles: ["main", "writer"] },
+        models: { main: { provider: writer }, writer: { provider: writer } },
+      },
+    );
+    expect((await runtime.run("writer", OPTIONS)).status).toBe("completed");
+    expect((await runtime.run("writer", OPTIONS)).status).toBe("completed");
+    expect(await runtime.run("main", OPTIONS)).toMatchObject({
+      status: "failed",
+      reason: { message: expect.stringContaining("writer") },
+    });
+  });
+
   test("E109 failure commits the partial history as not replayable, and nothing else", async () => {
     const sessionStore = createMemorySessions();
     const config = { sessionStore };
@@ -143,16 +171,18 @@ describe("sessions", () => {
 
   test("E110 a cancelled run commits what there is, and a run that never read its session commits nothing", async () => {
     const sessionStore = createMemorySessions();
+    const entered = Promise.withResolvers<void>();
     const runtime = runtimeOf(
       async (services, { signal }) => {
         services.append([{ role: "user", content: "half" }]);
+        entered.resolve();
         await untilAborted(signal);
         return "";
       },
       { sessionStore },
     );
     const handle = runtime.start("hi", OPTIONS);
-    await eventOf(handle, "run.started");
+    await entered.promise;
     handle.cancel();
     await handle.result();
     expect(await snapshotOf(sessionStore)).toMatchObject({ history: [{ content: "half" }], replayable: false });

@@ -1,4 +1,5 @@
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import type { RequestOptions } from "@modelcontextprotocol/sdk/shared/protocol.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { CallToolResult, Tool } from "@modelcontextprotocol/sdk/types.js";
 import { messageOf } from "../errors.js";
@@ -25,6 +26,8 @@ export interface McpOptions {
   /** Milliseconds that connecting, and each call, may take. Default 30,000 to connect and 120,000 a call. */
   readonly connectTimeoutMs?: number;
   readonly callTimeoutMs?: number;
+  /** Ends the connecting, while it goes on. */
+  readonly signal?: AbortSignal;
 }
 
 /** A connection to one server. */
@@ -50,8 +53,10 @@ export async function mcpTools(server: McpServer, options: McpOptions = {}): Pro
   const client = new sdk.Client(CLIENT);
   try {
     const transport = await openTransport(server);
-    await client.connect(transport, { timeout: options.connectTimeoutMs ?? 30_000 });
-    const listed = await listTools(client);
+    const { signal, connectTimeoutMs: timeout = 30_000 } = options;
+    const request = { timeout, ...(signal === undefined ? {} : { signal }) };
+    await client.connect(transport, request);
+    const listed = await listTools(client, request);
     const wanted = options.only === undefined ? listed : pick(listed, options.only);
     return {
       tools: wanted.map((tool) => toTool(client, tool, options)),
@@ -87,11 +92,11 @@ async function openTransport(server: McpServer): Promise<Transport> {
   });
 }
 
-async function listTools(client: Client): Promise<readonly Tool[]> {
+async function listTools(client: Client, request: RequestOptions): Promise<readonly Tool[]> {
   const tools: Tool[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < PAGES; page++) {
-    const listed = await client.listTools(cursor === undefined ? {} : { cursor });
+    const listed = await client.listTools(cursor === undefined ? {} : { cursor }, request);
     tools.push(...listed.tools);
     cursor = listed.nextCursor;
     if (cursor === undefined) return tools;

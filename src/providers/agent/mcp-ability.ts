@@ -4,8 +4,9 @@ import type { Environment } from "./models.js";
 import type { McpSettings } from "./settings.js";
 
 /** Connects to a server as its settings say. */
-export function connectMcp(settings: McpSettings, env: Environment): Promise<McpTools> {
+export function connectMcp(settings: McpSettings, env: Environment, signal?: AbortSignal): Promise<McpTools> {
   const options = {
+    ...(signal === undefined ? {} : { signal }),
     ...(settings.prefix === undefined ? {} : { prefix: settings.prefix }),
     ...(settings.only === undefined ? {} : { only: settings.only }),
   };
@@ -16,8 +17,8 @@ export function connectMcp(settings: McpSettings, env: Environment): Promise<Mcp
 export function mcpAbility(name: string, settings: McpSettings, env: Environment): HarnessAbility {
   return {
     name: `mcp-${name}`,
-    bind: async () => {
-      const { tools, instructions, close } = await connectMcp(settings, env);
+    bind: async ({ signal }) => {
+      const { tools, instructions, close } = await connectMcp(settings, env, signal);
       return { tools, prompts: instructions === "" ? [] : [instructions], dispose: close };
     },
   };
