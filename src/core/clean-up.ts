@@ -28,10 +28,9 @@ export async function cleanUp(
   reason: string,
 ): Promise<Cleanup> {
   const limitMs = cancelTimeoutOf(provider);
-  const untilMs = clock.now() + limitMs;
   const calling = promised(() => provider.cancel?.(turn, reason));
-  const hook = await bounded(clock, limitMs, calling);
-  const rest = await bounded(clock, Math.max(untilMs - clock.now(), 0), running);
+  // Both bounds begin now: what is left of the limit could not be told by a clock that is set meanwhile.
+  const [hook, rest] = await Promise.all([bounded(clock, limitMs, calling), bounded(clock, limitMs, running)]);
   return toCleanup(hook, rest, limitMs);
 }
 

@@ -143,6 +143,22 @@ describe("cancellation", () => {
     expect(over.cancel?.cleanupError).toContain(error);
   });
 
+  test("C03 a clock that is set back while the hook runs makes the bound no longer", async () => {
+    const cancel = async () => {
+      kit.fake.setBack(3_600_000);
+      return undefined;
+    };
+    const stubborn = provider(() => new Promise(() => undefined), { cancel, cancelTimeoutMs: 10_000 });
+    const kit = await openKit({ providers: [stubborn] });
+    const { id } = await kit.start();
+    await kit.until(id, "run.started");
+    await settle();
+    await kit.cancel(id);
+    await settle();
+    await kit.fake.advance(10_000);
+    expect((await kit.get(id)).state).toBe(ExecutionState.CANCELLED);
+  });
+
   test("C04 a success that is returned after the abort ends CANCELLED", async () => {
     const kit = await openKit({
       providers: [

@@ -1,7 +1,7 @@
 import type { Clock } from "../../src/core/clock.js";
 
 interface Timer {
-  readonly atMs: number;
+  atMs: number;
   readonly run: () => void;
 }
 
@@ -27,6 +27,12 @@ export class FakeClock implements Clock {
   /** How many timers there are. */
   get pending(): number {
     return this.#timers.size;
+  }
+
+  /** Sets the time back, as a correction of a machine's clock does: timers take as long as they would have. */
+  setBack(byMs: number): void {
+    this.#nowMs -= byMs;
+    for (const timer of this.#timers) timer.atMs -= byMs;
   }
 
   /** Moves the time, running each timer that is due on the way and what follows from it. */
