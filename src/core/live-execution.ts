@@ -1,14 +1,14 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { ErrorReason, FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { ActionTimeoutPolicy } from "../../gen/ts/harnessruntime/v1/policy_pb.js";
 import { expireTimeMs } from "./action-desk.js";
 import type { EventChunk } from "./chunk.js";
 import type { Clock } from "./clock.js";
+import { ClockCommands } from "./clock-commands.js";
 import { decideExpire } from "./decide-action.js";
 import { type Cleanup, decideCancel, decideEnd, type Failure } from "./decide-run.js";
 import { nothing } from "./decision.js";
-import { isHarnessError } from "./errors.js";
 import { type Fold, isCancelling, openAction } from "./fold.js";
 import { isTerminal } from "./lifecycle.js";
 import { durationToMs } from "./preflight.js";
@@ -30,9 +30,6 @@ export interface LiveOptions {
   readonly onCommit: (live: LiveExecution, changed: boolean) => void;
 }
 
-/** How long after a failure of the store a clock's command is tried again, in milliseconds. */
-const RETRY_MS = 1_000;
-
 /**
  * An execution that is not over, as this process holds it: its writer, the tail
  * that its readers share, its clocks (deadline, open action, orphan grace) and,
@@ -51,13 +48,14 @@ export class LiveExecution {
   #stopExpiry: (() => void) | undefined;
   #expiring = "";
   #stopOrphan: (() => void) | undefined;
-  #stopRetry: (() => void) | undefined;
+  readonly #commands: ClockCommands;
   /** Why it fails, where that came up while nobody ran it. */
   #owed: Failure | undefined;
 
   /** `chunk` holds the events up to the fold's head, where they are at hand: readers then need no store for them. */
   constructor(options: LiveOptions, key: ExecutionKey, fold: Fold, chunk?: EventChunk) {
     this.#options = options;
+    this.#commands = new ClockCommands(options.clock, options.log, key);
     this.key = key;
     this.#seen = fold;
     this.tail = new Tail(options.tailBytes, chunk === undefined ? fold.lastSequence : 0, fold.execution.state);
@@ -147,7 +145,7 @@ export class LiveExecution {
     this.#stopDeadline?.();
     this.#stopExpiry?.();
     this.#stopOrphan?.();
-    this.#stopRetry?.();
+    this.#commands.close();
   }
 
   #committed(fold: Fold, chunk: EventChunk | undefined): void {
@@ -170,7 +168,7 @@ export class LiveExecution {
     const { clock } = this.#options;
     const failure = { reason: FailureReason.DEADLINE_EXCEEDED, message: "the execution's deadline passed" };
     this.#stopDeadline = clock.after(Math.max(timestampMs(execution.deadlineTime) - clock.now(), 0), () =>
-      this.#command(() => this.fail(failure)),
+      this.#commands.run(() => this.fail(failure)),
     );
   }
 
@@ -182,7 +180,9 @@ export class LiveExecution {
     const atMs = open === undefined ? undefined : expireTimeMs(open);
     if (open === undefined || atMs === undefined) return;
     const { clock } = this.#options;
-    this.#stopExpiry = clock.after(Math.max(atMs - clock.now(), 0), () => this.#command(() => this.#expire(open.id)));
+    this.#stopExpiry = clock.after(Math.max(atMs - clock.now(), 0), () =>
+      this.#commands.run(() => this.#expire(open.id)),
+    );
   }
 
   async #expire(actionId: string): Promise<void> {
@@ -200,24 +200,9 @@ export class LiveExecution {
     if (grace === undefined || isTerminal(this.#seen.execution.state)) return;
     this.#stopOrphan?.();
     this.#stopOrphan = this.#options.clock.after(durationToMs(grace), () => {
-      this.#command(async () => {
+      this.#commands.run(async () => {
         if (this.#watchers === 0) await this.cancel("nobody watched the execution", undefined);
       });
-    });
-  }
-
-  /** Runs what a clock says, and again while the store cannot keep it. */
-  #command(run: () => Promise<unknown>): void {
-    run().catch((error: unknown) => {
-      const { log, clock } = this.#options;
-      log.error({ executionId: this.key.executionId, error }, "a clock's command failed");
-      if (!isHarnessError(error, ErrorReason.STORE_UNAVAILABLE) || this.tail.isOver) return;
-      const stopLast = this.#stopRetry;
-      const stop = clock.after(RETRY_MS, () => this.#command(run));
-      this.#stopRetry = () => {
-        stopLast?.();
-        stop();
-      };
     });
   }
 }

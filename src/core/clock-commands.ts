@@ -1,0 +1,75 @@
+import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import type { Clock } from "./clock.js";
+import { isHarnessError } from "./errors.js";
+import type { Log } from "./provider.js";
+import type { ExecutionKey } from "./store.js";
+
+/** The first pause before a command is tried again while the store fails, and the longest, in milliseconds. */
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 5_000;
+
+/** What the clocks of an execution command: each is tried until the store can keep it. */
+export class ClockCommands {
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #key: ExecutionKey;
+  /** End the pauses that there are. */
+  readonly #pauses = new Set<() => void>();
+  #isClosed = false;
+
+  constructor(clock: Clock, log: Log, key: ExecutionKey) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#key = key;
+  }
+
+  /** Runs a command, and again while the store cannot keep it. */
+  run(command: () => Promise<unknown>): void {
+    void this.#insist(command);
+  }
+
+  /** Tries nothing again. */
+  close(): void {
+    this.#isClosed = true;
+    for (const stop of this.#pauses) stop();
+    this.#pauses.clear();
+  }
+
+  async #insist(command: () => Promise<unknown>): Promise<void> {
+    let pauseMs = FIRST_PAUSE_MS;
+    for (let tries = 1; !(await this.#settles(command, tries)); tries++) {
+      await this.#pause(pauseMs);
+      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+    }
+  }
+
+  /** Tries once; returns whether that is the end of it. */
+  async #settles(command: () => Promise<unknown>, tries: number): Promise<boolean> {
+    try {
+      await command();
+      return true;
+    } catch (error) {
+      const isLast = this.#isClosed || !isHarnessError(error, ErrorReason.STORE_UNAVAILABLE);
+      if (isLast || isWorthTelling(tries)) {
+        this.#log.error({ executionId: this.#key.executionId, tries, error }, "a clock's command failed");
+      }
+      return isLast;
+    }
+  }
+
+  /** Waits; for ever where it is closed meanwhile. */
+  #pause(pauseMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const stop = this.#clock.after(pauseMs, () => {
+        this.#pauses.delete(stop);
+        resolve();
+      });
+      this.#pauses.add(stop);
+    });
+  }
+}
+
+/** The first, the second, the fourth, and so on: a store may be away for days. */
+function isWorthTelling(tries: number): boolean {
+  return Number.isInteger(Math.log2(tries));
+}
