@@ -1,17 +1,17 @@
+import { count } from "./count.js";
 import type { LiveExecution } from "./live-execution.js";
-import { Tally } from "./tally.js";
 
 /** The executions that are not over, as this process holds them. */
 export class LiveSet {
   readonly #all = new Map<string, LiveExecution>();
   readonly #children = new Map<string, Set<LiveExecution>>();
-  readonly #perTenant = new Tally();
+  readonly #perTenant = new Map<string, number>();
 
   add(live: LiveExecution): void {
     const { executionId, tenantId } = live.key;
     const { parentExecutionId } = live.writer.committed.execution;
     this.#all.set(executionId, live);
-    this.#perTenant.add(tenantId);
+    count(this.#perTenant, tenantId, 1);
     if (parentExecutionId === "") return;
     const siblings = this.#children.get(parentExecutionId) ?? new Set();
     this.#children.set(parentExecutionId, siblings.add(live));
@@ -20,7 +20,7 @@ export class LiveSet {
   remove(live: LiveExecution): void {
     const { executionId, tenantId } = live.key;
     if (!this.#all.delete(executionId)) return;
-    this.#perTenant.remove(tenantId);
+    count(this.#perTenant, tenantId, -1);
     const { parentExecutionId } = live.writer.committed.execution;
     const siblings = this.#children.get(parentExecutionId);
     siblings?.delete(live);
@@ -35,7 +35,7 @@ export class LiveSet {
 
   /** How many a tenant has. */
   countOf(tenantId: string): number {
-    return this.#perTenant.countOf(tenantId);
+    return this.#perTenant.get(tenantId) ?? 0;
   }
 
   /** The children of an execution that are not over. */
