@@ -9,12 +9,14 @@ import {
 } from "../../gen/ts/harnessruntime/v1/action_pb.js";
 import type { Execution } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { InputMode } from "../../gen/ts/harnessruntime/v1/input_pb.js";
 import type { ProviderManifest } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { checkAction } from "./check-action.js";
 import type { Clock } from "./clock.js";
 import { decideOpenAction } from "./decide-action.js";
+import { nextTurnInput } from "./decide-input.js";
 import { nothing } from "./decision.js";
-import { openAction } from "./fold.js";
+import { type Fold, openAction } from "./fold.js";
 import type { Ids } from "./ids.js";
 import { MAX_WAITING_ACTIONS } from "./limits.js";
 import { durationToMs, MAX_TIME_MS } from "./preflight.js";
@@ -65,6 +67,7 @@ export class ActionDesk {
   /** The open action of an earlier attempt that this one has not asked for yet. */
   #inherited: { readonly key: string; readonly actionId: string } | undefined;
   readonly #queue: Waiting[] = [];
+  #looksAgain = false;
 
   constructor(options: ActionDeskOptions, rows: SideRows | undefined) {
     this.#options = options;
@@ -128,13 +131,25 @@ export class ActionDesk {
     if (first === undefined) return;
     const { committed, head } = this.#options.writer;
     if (!first.opened) {
-      if (head.execution.state === ExecutionState.RUNNING) this.#open(first);
+      if (mayOpen(head)) this.#open(first);
+      else if (mayOpen(committed)) this.#lookAgain();
       return;
     }
     const isOpen = openAction(committed)?.id === first.action.id;
     if (first.closing || isOpen || openAction(head)?.id === first.action.id) return;
     first.closing = true;
     this.#close(first).catch((error: unknown) => this.#drop(first, error));
+  }
+
+  /** What is decided and forbids that an action opens may be refused by the store: looks again when that is known. */
+  #lookAgain(): void {
+    if (this.#looksAgain) return;
+    this.#looksAgain = true;
+    const again = (): void => {
+      this.#looksAgain = false;
+      this.follow();
+    };
+    this.#options.writer.decide((fold) => nothing(fold, undefined)).then(again, again);
   }
 
   /** Rejects every request: the turn is over. */
@@ -146,7 +161,7 @@ export class ActionDesk {
     waiting.opened = true;
     const { writer, clock, fence } = this.#options;
     const opening = writer.decide((fold) => {
-      if (fold.execution.state !== ExecutionState.RUNNING) return nothing(fold, false);
+      if (!mayOpen(fold)) return nothing(fold, false);
       const nowMs = clock.now();
       stamp(waiting.action, fold.execution, nowMs);
       return { ...decideOpenAction(fold, waiting, nowMs), result: true };
@@ -223,6 +238,11 @@ export class ActionDesk {
     const index = this.#queue.indexOf(waiting);
     if (index >= 0) this.#queue.splice(index, 1);
   }
+}
+
+/** Whether an action may open: not in a turn that a new input is about to take the place of. */
+function mayOpen(fold: Fold): boolean {
+  return fold.execution.state === ExecutionState.RUNNING && nextTurnInput(fold)?.mode !== InputMode.REPLACE;
 }
 
 /** Returns the action whose answer begins the next turn, as a provider's outcome asks for it. */

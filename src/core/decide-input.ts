@@ -14,6 +14,9 @@ import { MAX_PENDING_INPUTS } from "./limits.js";
 import type { Caller } from "./runtime.js";
 import type { IdempotencyRecord } from "./store.js";
 
+/** Why the open action of a turn is abandoned that another input takes the place of. */
+const REPLACED = "replaced by a new input";
+
 /** The capability that each mode needs. */
 const CAPABILITIES: Readonly<Record<InputMode, string>> = {
   [InputMode.UNSPECIFIED]: "",
@@ -42,7 +45,7 @@ export function decideSend(fold: Fold, input: NewInput, manifest: ProviderManife
   mustAcceptInput(fold, input.mode, manifest);
   const { inputId, mode, digest, caller } = input;
   const replaces = mode === InputMode.REPLACE;
-  const abandoned = replaces ? abandonOpenAction(fold, "replaced by a new input") : undefined;
+  const abandoned = replaces ? abandonOpenAction(fold, REPLACED) : undefined;
   const superseded = replaces ? fold.inner.inputs.filter((pending) => pending.mode === InputMode.REPLACE) : [];
   const recorded = record(
     fold,
@@ -117,7 +120,10 @@ export function decideNextTurn(fold: Fold, nowMs: number): Decision<PendingInput
     turn: turn + 1,
     supersededTurn: next.mode === InputMode.REPLACE ? turn : 0,
   };
-  return { ...record(fold, [{ case: "inputConsumed", value }], nowMs), result: next };
+  // One that came to be open all the same is nobody's any more: its turn is over.
+  const abandoned = abandonOpenAction(fold, REPLACED);
+  const payloads: PayloadInit[] = [...(abandoned?.payloads ?? []), { case: "inputConsumed", value }];
+  return { ...record(fold, payloads, nowMs), ...(abandoned && { side: abandoned.side }), result: next };
 }
 
 /** Consumes the oldest steer in the running turn; the result is undefined where there is none or the turn may take none. */

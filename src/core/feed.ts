@@ -6,6 +6,9 @@ import type { Pulsed } from "./pulse.js";
 /** At most this often is one item shown: 4 times a second. */
 const COALESCE_MS = 250;
 
+/** A reader that is further behind than this many executions is shown all that matches anew. */
+const MAX_CHANGED = 10_000;
+
 /** Tells whoever asks which executions changed. */
 export class ChangeHub {
   readonly #feeds = new Set<ChangeFeed>();
@@ -28,6 +31,9 @@ export class ChangeHub {
   }
 }
 
+/** What changed since a reader last asked: some executions, or more than are kept apart. */
+export type Changes = readonly Change[] | "all";
+
 /** An execution that changed. */
 export interface Change {
   readonly executionId: string;
@@ -49,6 +55,8 @@ export class ChangeFeed implements Pulsed {
   readonly #onAbort = (): void => this.close();
   /** By ID, whether it is over. */
   #changed = new Map<string, boolean>();
+  /** Whether more changed than `#changed` keeps. */
+  #overran = false;
   #wake: (() => void) | undefined;
   #lastMs = Number.NEGATIVE_INFINITY;
   #idleTicks = 0;
@@ -71,17 +79,25 @@ export class ChangeFeed implements Pulsed {
 
   add(live: LiveExecution, row: boolean): void {
     if (live.key.tenantId !== this.#of.tenantId || (this.#of.rowsOnly && !row)) return;
-    this.#changed.set(live.key.executionId, isTerminal(live.writer.committed.execution.state));
+    const { executionId } = live.key;
+    if (this.#changed.size >= MAX_CHANGED && !this.#changed.has(executionId)) {
+      this.#overran = true;
+      this.#changed.clear();
+    }
+    this.#changed.set(executionId, isTerminal(live.writer.committed.execution.state));
     this.#wake?.();
   }
 
   /** Resolves with the next changes, with none when a heartbeat is due, and with undefined once it is closed. */
-  async next(): Promise<readonly Change[] | undefined> {
+  async next(): Promise<Changes | undefined> {
     while (this.#changed.size === 0 && !this.#silent && !this.#closed) await this.#pause(undefined);
     if (this.#changed.size > 0) await this.#coalesce();
     if (this.#closed) return undefined;
     const changed = this.#changed;
     this.#changed = new Map();
+    const overran = this.#overran;
+    this.#overran = false;
+    if (overran) return "all";
     return Array.from(changed, ([executionId, over]) => ({ executionId, over }));
   }
 

@@ -26,6 +26,11 @@ export class KnownActions {
     return [...this.#states.values()].reduce((sum, { size }) => sum + size, 0);
   }
 
+  /** Forgets all of them: they are about to be listed anew. */
+  clear(): void {
+    this.#states.clear();
+  }
+
   /** Takes note of actions that were shown. */
   add(actions: readonly ActionRequest[]): void {
     for (const { id, executionId, state } of actions) {

@@ -41,17 +41,28 @@ export class Shown<T extends ViewItem> {
 
   /** What changed of what matches or did, in frames of a bounded size; none where nothing of it does. */
   async *updates(changed: AsyncIterable<T>): AsyncGenerator<ViewUpdate<T>> {
-    let frame = new Frame<T>();
-    for await (const item of changed) {
+    yield* frames(this.#partsOf(changed));
+  }
+
+  async *#partsOf(items: AsyncIterable<T>): AsyncGenerator<Part<T>> {
+    for await (const item of items) {
       const part = this.#partOf(item);
-      if (part === undefined) continue;
-      if (!frame.hasRoomFor(part)) {
-        yield frame.update;
-        frame = new Frame();
-      }
-      frame.add(part);
+      if (part !== undefined) yield part;
     }
-    if (!frame.isEmpty) yield frame.update;
+  }
+
+  /** All that matches now, in frames of a bounded size, with what was shown and does not match any more. */
+  async *anew(pages: AsyncIterable<readonly T[]>): AsyncGenerator<ViewUpdate<T>> {
+    yield* frames(this.#partsAnew(pages));
+  }
+
+  async *#partsAnew(pages: AsyncIterable<readonly T[]>): AsyncGenerator<Part<T>> {
+    const gone = new Set(this.#ids);
+    for await (const page of pages) {
+      for (const item of page) gone.delete(item.id);
+      yield* page.flatMap((item) => this.#partOf(item) ?? []);
+    }
+    for (const removedId of gone) if (this.#ids.delete(removedId)) yield { removedId, sizeBytes: removedId.length };
   }
 
   /** What a changed item is to the view; undefined where it neither matches nor did. */
@@ -90,4 +101,16 @@ class Frame<T> {
     else this.update.removedIds.push(part.removedId);
     this.#sizeBytes += part.sizeBytes;
   }
+}
+
+async function* frames<T>(parts: AsyncIterable<Part<T>>): AsyncGenerator<ViewUpdate<T>> {
+  let frame = new Frame<T>();
+  for await (const part of parts) {
+    if (!frame.hasRoomFor(part)) {
+      yield frame.update;
+      frame = new Frame();
+    }
+    frame.add(part);
+  }
+  if (!frame.isEmpty) yield frame.update;
 }

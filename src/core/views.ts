@@ -3,7 +3,7 @@ import { type ActionRequest, ActionRequestSchema, ActionState } from "../../gen/
 import type { WatchActionsRequest } from "../../gen/ts/harnessruntime/v1/action_service_pb.js";
 import { type Execution, ExecutionSchema } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import type { WatchExecutionsRequest } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
-import type { Change, ChangeFeed, ChangeHub } from "./feed.js";
+import type { Change, ChangeFeed, ChangeHub, Changes } from "./feed.js";
 import { decodeFold, toExecution } from "./fold.js";
 import { KnownActions } from "./known-actions.js";
 import { isTerminal } from "./lifecycle.js";
@@ -65,6 +65,7 @@ export async function* viewActions(
       isFinal: ({ state }) => state !== ActionState.PENDING,
     }),
     async *first() {
+      known.clear();
       for await (const page of pages((at) => store.listActions({ ...query, ...at }))) {
         const items = page.map((bytes) => fromBinary(ActionRequestSchema, bytes));
         known.add(items);
@@ -78,7 +79,7 @@ export async function* viewActions(
 /** Where a view's items come from. */
 interface ViewSource<T extends ViewItem> {
   readonly shown: Shown<T>;
-  /** What matches at first, in pages. */
+  /** What matches now, in pages. */
   first(): AsyncIterable<T[]>;
   /** What became of what changed, one after another: all together may be more than fits in memory. */
   changed(changes: readonly Change[]): AsyncIterable<T>;
@@ -95,8 +96,9 @@ async function* view<T extends ViewItem>(
     for await (const items of first()) if (items.length > 0) yield shown.page(items);
     yield nothingNew();
     feed.heard();
+    const updates = (changes: Changes) => (changes === "all" ? shown.anew(first()) : shown.updates(changed(changes)));
     for (let changes = await feed.next(); changes !== undefined; changes = await feed.next()) {
-      for await (const update of shown.updates(changed(changes))) {
+      for await (const update of updates(changes)) {
         yield update;
         feed.heard();
       }

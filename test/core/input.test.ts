@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import { ActionKind } from "../../gen/ts/harnessruntime/v1/action_pb.js";
 import { ErrorReason, FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { WithdrawInputRequestSchema } from "../../gen/ts/harnessruntime/v1/execution_commands_pb.js";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
@@ -24,6 +25,80 @@ function turns() {
   });
   return { run, begun };
 }
+
+describe("N03 a replace that comes between two questions", () => {
+  const asks = (...keys: string[]) =>
+    provider(async (context) => {
+      if (context.turn > 1) return { status: "succeeded", finalOutput: `did ${context.input.text}` };
+      const ask = (key: string) => context.requestAction({ key, kind: ActionKind.APPROVAL, title: key });
+      await Promise.all(keys.map(ask));
+      return { status: "succeeded" };
+    });
+
+  test("closes the one that is open, and opens none that waits behind it", async () => {
+    const kit = await openKit({ providers: [asks("a", "b", "c")] });
+    const { id } = await kit.start();
+    await kit.action(id);
+    await kit.send(id, REPLACE, "other");
+    expect(await kit.over(id)).toMatchObject({ state: ExecutionState.SUCCEEDED, turn: 2, finalOutput: "did other" });
+    const names = await kit.names(id);
+    expect(names.filter((name) => name.startsWith("action."))).toEqual(["action.required", "action.abandoned"]);
+  });
+
+  test("is the next turn's, although the question comes while the replace is being stored", async () => {
+    const asking = gate();
+    const kit = await openKit({
+      providers: [
+        provider(async (context) => {
+          if (context.turn > 1) return { status: "succeeded", finalOutput: `did ${context.input.text}` };
+          await asking.promise;
+          await context.requestAction({ key: "a", kind: ActionKind.APPROVAL, title: "a" });
+          return { status: "succeeded" };
+        }),
+      ],
+    });
+    const { id } = await kit.start();
+    await kit.until(id, "run.started");
+    await settle();
+    const storing = gate();
+    kit.store.tamper = () => storing.promise;
+    const replacing = kit.send(id, REPLACE, "other");
+    await settle();
+    asking.resolve();
+    await settle();
+    storing.resolve();
+    await replacing;
+    expect(await kit.over(id)).toMatchObject({ state: ExecutionState.SUCCEEDED, turn: 2, finalOutput: "did other" });
+    expect(await kit.names(id)).not.toContain("action.required");
+  });
+
+  test("and is refused by the store lets the question be asked", async () => {
+    const asking = gate();
+    const kit = await openKit({
+      providers: [
+        provider(async (context) => {
+          await asking.promise;
+          const { approved } = await context.requestAction({ key: "a", kind: ActionKind.APPROVAL, title: "a" });
+          return { status: "succeeded", finalOutput: `${approved}` };
+        }),
+      ],
+    });
+    const { id } = await kit.start();
+    await kit.until(id, "run.started");
+    await settle();
+    const storing = gate();
+    kit.store.tamper = () => storing.promise;
+    const replacing = kit.send(id, REPLACE, "other", "k");
+    await settle();
+    asking.resolve();
+    await settle();
+    kit.store.tamper = () => "pass";
+    storing.reject(new Error("the disk is full"));
+    await expect(replacing).rejects.toThrow("the disk is full");
+    await kit.respond(await kit.action(id), { approved: true });
+    expect(await kit.over(id)).toMatchObject({ turn: 1, finalOutput: "true" });
+  });
+});
 
 describe("input", () => {
   test("N01 a follow_up that is sent in a turn runs as the next turn of the same execution", async () => {

@@ -142,3 +142,34 @@ test("W03 what changes at once in a view of actions comes in frames of at most 2
   for (const frame of frames) expect(sizeOf(ActionRequestSchema, frame)).toBeLessThanOrEqual(2 * MIB);
   await view.close();
 });
+
+test("a reader that is far behind is shown all that matches anew, and what does not any more", async () => {
+  const kit = await openKit({ limits: { maxOpenExecutions: 20_000 } });
+  const gone = await kit.script([{ text: "x" }, { await_steer: true }]);
+  const kept = await kit.script([{ text: "x" }, { await_steer: true }]);
+  await kit.until(kept.id, "output.text.delta");
+  const states = [ExecutionState.RUNNING];
+  const abort = new AbortController();
+  const request = create(WatchExecutionsRequestSchema, { states });
+  const view = kit.runtime.watchExecutions(CALLER, request, abort.signal)[Symbol.asyncIterator]();
+  const next = async () => (await view.next()).value as { executions: { id: string }[]; removedIds: string[] };
+  expect((await next()).executions).toHaveLength(2);
+  await next();
+  // Nobody reads now.
+  await kit.cancel(gone.id, "", true);
+  for (let round = 0; round < 20; round++) {
+    const started = await Promise.all(Array.from({ length: 510 }, () => kit.script([])));
+    for (const { id } of started) await kit.over(id);
+  }
+  const { id } = await kit.script([{ text: "x" }, { await_steer: true }]);
+  await kit.until(id, "output.text.delta");
+  const reading = next();
+  await kit.fake.advance(250);
+  const { executions, removedIds } = await reading;
+  expect({ shown: executions.map((execution) => execution.id), removedIds }).toEqual({
+    shown: [id, kept.id],
+    removedIds: [gone.id],
+  });
+  abort.abort();
+  await view.return?.();
+});
