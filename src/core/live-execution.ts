@@ -44,6 +44,7 @@ export class LiveExecution {
   #runner: Runner | undefined;
   #seen: Fold;
   #watchers = 0;
+  #closed = false;
   #stopDeadline: (() => void) | undefined;
   #stopExpiry: (() => void) | undefined;
   #expiring = "";
@@ -142,6 +143,7 @@ export class LiveExecution {
 
   /** Ends all clocks. */
   close(): void {
+    this.#closed = true;
     this.#stopDeadline?.();
     this.#stopExpiry?.();
     this.#stopOrphan?.();
@@ -197,7 +199,7 @@ export class LiveExecution {
 
   #armOrphan(): void {
     const grace = this.#seen.execution.orphanPolicy?.cancelAfter;
-    if (grace === undefined || isTerminal(this.#seen.execution.state)) return;
+    if (grace === undefined || this.#closed) return;
     this.#stopOrphan?.();
     this.#stopOrphan = this.#options.clock.after(durationToMs(grace), () => {
       this.#commands.run(async () => {

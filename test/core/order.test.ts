@@ -151,6 +151,19 @@ describe("children", () => {
 });
 
 describe("closing", () => {
+  test("arms no clock for the readers that it sends away", async () => {
+    const kit = await openKit({ providers: [provider(({ signal }) => aborted(signal))] });
+    const { id } = await kit.start({ orphanPolicy: { cancelAfter: { seconds: 3600n } } });
+    const watching = (async () => {
+      for await (const batch of kit.batches(id)) void batch;
+    })();
+    await kit.until(id, "run.started");
+    await kit.runtime.close();
+    await watching.catch(() => undefined);
+    expect(kit.fake.pending).toBe(0);
+    await kit.open();
+  });
+
   test("while something is recovered writes nothing more, and leaves no timer behind", async () => {
     const sweeping = gate<undefined>();
     const unresumable = manifest("test", { "execution.resume": SupportLevel.UNSUPPORTED });
