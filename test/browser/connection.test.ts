@@ -4,7 +4,7 @@ import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { HarnessError } from "../../src/core/errors.js";
 import type { Runtime } from "../../src/core/runtime.js";
-import { eventually, openBrowser, openTab, type Tab } from "./support/browser.js";
+import { eventually, openBrowser, openTab, setHidden, type Tab } from "./support/browser.js";
 import { APPROVAL, startScript, untilState } from "./support/scripts.js";
 import { openSite, type Site, type SiteOptions } from "./support/site.js";
 
@@ -50,14 +50,6 @@ async function shownSequences(page: Page): Promise<readonly number[]> {
       if (top > scroller.scrollHeight) return seen;
     }
   });
-}
-
-/** Makes the page believe that it is hidden, or visible again, as a browser does for a tab behind another. */
-async function setHidden(page: Page, hidden: boolean): Promise<void> {
-  await page.evaluate((value) => {
-    Object.defineProperty(document, "hidden", { configurable: true, get: () => value });
-    document.dispatchEvent(new Event("visibilitychange"));
-  }, hidden);
 }
 
 /** Counts the watchers that are open. */

@@ -3,7 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ActionState } from "../../gen/ts/harnessruntime/v1/action_pb.js";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
-import { eventually, openBrowser, openTab } from "./support/browser.js";
+import { eventually, openBrowser, openTab, setHidden } from "./support/browser.js";
 import { startScript, untilState } from "./support/scripts.js";
 import { openSite, type Site } from "./support/site.js";
 
@@ -79,6 +79,52 @@ describe("the list of executions", () => {
     await page.locator("a:focus", { hasText: "Lowest" }).waitFor();
     await context.close();
   });
+});
+
+describe("the list of executions, where others have all the streams", () => {
+  test("lets go of what no longer matches its filter", async () => {
+    const id = await ask("Over soon");
+    await ask("Stays");
+    const { page, context } = await openTab(browser);
+    await page.addInitScript(() => {
+      for (let slot = 0; slot < 4; slot++) {
+        void navigator.locks.request(`harness.stream.${slot}`, () => new Promise(() => undefined));
+      }
+    });
+    await page.goto(`${site.url}/#/executions?state=active`);
+    await page.getByText("Every second", { exact: true }).waitFor();
+    await page.getByRole("link", { name: /Over soon/ }).waitFor();
+    await approveOutside(id);
+    await page.getByRole("link", { name: /Over soon/ }).waitFor({ state: "detached" });
+    expect(await page.getByRole("link", { name: /Stays/ }).count()).toBe(1);
+    await context.close();
+  });
+});
+
+describe("the list of more executions than are watched as a whole", () => {
+  test("knows what ended while the page was hidden, however old it is", async () => {
+    const id = await ask("The oldest");
+    for (let round = 0; round < 21; round++) {
+      const batch = Array.from({ length: 50 }, (_, index) => startScript(site, `${round} ${index}`, []));
+      await Promise.all(batch);
+    }
+    const { page, context } = await openTab(browser);
+    await page.goto(`${site.url}/#/executions`);
+    const scroller = page.getByRole("region", { name: "Executions" });
+    const oldest = page.getByRole("link", { name: /The oldest/ });
+    const toEnd = async (): Promise<void> => {
+      await scroller.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+      expect(await oldest.count()).toBe(1);
+    };
+    await page.getByText("Live", { exact: true }).waitFor();
+    await eventually(toEnd);
+    await setHidden(page, true);
+    await approveOutside(id);
+    await untilState(site, id, SUCCEEDED);
+    await setHidden(page, false);
+    await oldest.getByText("Succeeded").waitFor();
+    await context.close();
+  }, 60_000);
 });
 
 describe("the inbox", () => {

@@ -1,11 +1,14 @@
-import { batch, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import type { ReadonlySignal } from "@preact/signals";
+import { ErrorReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { type Execution, ExecutionState } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
-import type { WatchExecutionsResponse } from "../../../gen/ts/harnessruntime/v1/execution_service_pb.js";
+import { toRpcError } from "../../client/errors.js";
 import type { ExecutionFilter, StateGroup } from "../route.js";
 import { client } from "../session.js";
 import { parseLabels } from "../words/labels.js";
+import { createExecutionPages, type ExecutionPages } from "./execution-pages.js";
+import { createExecutionRows, type ExecutionRows } from "./execution-rows.js";
 import { keepLive, type Live } from "./live.js";
-import { createViewSync, type ViewRows } from "./view-sync.js";
+import { createViewSync } from "./view-sync.js";
 
 const { QUEUED, STARTING, RUNNING, AWAITING_INPUT, AWAITING_APPROVAL, CANCELLING } = ExecutionState;
 const ACTIVE = [QUEUED, STARTING, RUNNING, AWAITING_INPUT, AWAITING_APPROVAL, CANCELLING];
@@ -22,7 +25,8 @@ export const STATES_OF: Readonly<Record<StateGroup, readonly ExecutionState[]>> 
 
 /** More matches than this are paged instead of watched as a whole. */
 const WATCHED_ROWS = 1_000;
-const PAGE_SIZE = 100;
+/** A list that was watched as a whole and has grown beyond this is paged as well. */
+const MOST_ROWS = 2 * WATCHED_ROWS;
 /** How often the newest page is read again where not everything is watched. */
 const REFRESH_MS = 2_000;
 
@@ -41,45 +45,34 @@ export interface ExecutionList extends Live {
  * up to a thousand; else those that are not over, with the others by pages.
  */
 export function watchExecutionList(filter: ExecutionFilter): ExecutionList {
-  const rows = createRows();
   const request = requestOf(filter);
+  const rows = createExecutionRows(request.states);
+  const pages = createExecutionPages(
+    (page, options) => client.executions.listExecutions({ ...request, ...page }, options),
+    rows,
+  );
   let paged = false;
-  let nextPageToken = "";
-
-  const readPage = async (pageToken: string, signal?: AbortSignal): Promise<void> => {
-    const options = signal === undefined ? {} : { signal };
-    const page = await client.executions.listExecutions({ ...request, pageSize: PAGE_SIZE, pageToken }, options);
-    // The first page is read again and again; where the list goes on is what the last one says.
-    if (pageToken !== "" || nextPageToken === "") nextPageToken = page.nextPageToken;
-    rows.change(page.executions, []);
-    rows.more.value = nextPageToken !== "";
-  };
 
   const live = keepLive({
     async stream(signal, heard) {
       if (!paged && (await watchAll(request, rows, signal, heard)) === "too many") paged = true;
-      if (paged) await watchActive(request, rows, readPage, signal, heard);
+      if (paged) await watchActive(request, rows, pages, signal, heard);
       return false;
     },
     async poll(signal) {
-      await readPage("", signal);
+      await pages.readNewest(signal);
       rows.synced.value = true;
+      await pages.readOlder(signal);
       return false;
     },
   });
-  return {
-    ...live,
-    executions: rows.shown,
-    synced: rows.synced,
-    more: rows.more,
-    loadMore: async () => await readPage(nextPageToken),
-  };
+  return { ...live, executions: rows.shown, synced: rows.synced, more: pages.more, loadMore: pages.loadMore };
 }
 
 /** Watches every match, over and not. A reconnect starts over: what it does not send again is gone. */
 async function watchAll(
   request: MatchRequest,
-  rows: Rows,
+  rows: ExecutionRows,
   signal: AbortSignal,
   heard: () => void,
 ): Promise<"too many" | "cut"> {
@@ -88,7 +81,8 @@ async function watchAll(
   const options = { signal: AbortSignal.any([signal, enough.signal]) };
   for await (const frame of client.executions.watchExecutions(request, options)) {
     heard();
-    if (sync.take(frame.executions, frame) <= WATCHED_ROWS) continue;
+    const sent = sync.take(frame.executions, frame);
+    if (sent <= WATCHED_ROWS && rows.shown.peek().length <= MOST_ROWS) continue;
     // Leaving the loop alone would leave the connection open.
     enough.abort();
     return "too many";
@@ -96,50 +90,64 @@ async function watchAll(
   return "cut";
 }
 
-/** Watches the matches that are not over, and reads the newest page again every other second and when one of them ends. */
+/** Watches the matches that are not over, and reads the newest page again every other second. */
 async function watchActive(
   request: MatchRequest,
-  rows: Rows,
-  readPage: (pageToken: string, signal: AbortSignal) => Promise<void>,
+  rows: ExecutionRows,
+  pages: ExecutionPages,
   signal: AbortSignal,
   heard: () => void,
 ): Promise<void> {
   const states = request.states.length === 0 ? ACTIVE : request.states.filter((state) => ACTIVE.includes(state));
-  let stale = true;
   const refresh = async (): Promise<void> => {
-    if (!stale) return;
-    stale = false;
-    await readPage("", signal).catch(() => undefined);
+    await pages.readNewest(signal);
     rows.synced.value = true;
   };
   await refresh();
-  const timer = setInterval(() => {
-    stale = true;
-    void refresh();
-  }, REFRESH_MS);
+  // A page that fails is read again soon; a server that is gone ends the stream too.
+  const timer = setInterval(() => void refresh().catch(() => undefined), REFRESH_MS);
+  let left: readonly string[] = [];
+  const sync = createViewSync<Execution>({
+    change(changed, removedIds) {
+      // Where only terminal states are asked for, pages alone say it all.
+      if (states.length > 0) rows.change(changed, []);
+      left = removedIds;
+    },
+    // What ended while there was no stream.
+    keepOnly(ids) {
+      left = [...left, ...rows.activeIds().filter((id) => !ids.has(id))];
+    },
+  });
   try {
-    // Only terminal states are asked for: pages alone say it all.
-    const watched = states.length === 0 ? { ...request, states: ACTIVE } : { ...request, states };
+    const watched = { ...request, states: states.length === 0 ? ACTIVE : states };
     for await (const frame of client.executions.watchExecutions(watched, { signal })) {
       heard();
-      const show = states.length === 0 ? [] : frame.executions;
-      rows.change(show, []);
-      if (frame.removedIds.length > 0) await refreshEnded(frame, rows, signal);
+      sync.take(frame.executions, frame);
+      if (request.states.length > 0) rows.change([], left.filter(rows.has));
+      else await readAgain(left.filter(rows.has), rows, signal);
     }
   } finally {
     clearInterval(timer);
   }
 }
 
-/** Executions that left the watched states: read as they now are. */
-async function refreshEnded({ removedIds }: WatchExecutionsResponse, rows: Rows, signal: AbortSignal): Promise<void> {
-  const shown = removedIds.filter((id) => rows.has(id));
+/** Reads executions that are no longer among the active ones, as they now are. */
+async function readAgain(ids: readonly string[], rows: ExecutionRows, signal: AbortSignal): Promise<void> {
+  const gone: string[] = [];
   const read = await Promise.all(
-    shown.map(async (id) => (await client.executions.getExecution({ executionId: id }, { signal })).execution),
+    ids.map(async (executionId) => {
+      try {
+        return (await client.executions.getExecution({ executionId }, { signal })).execution;
+      } catch (error) {
+        if (toRpcError(error).reason !== ErrorReason.NOT_FOUND) throw error;
+        gone.push(executionId);
+        return undefined;
+      }
+    }),
   );
   rows.change(
     read.filter((execution) => execution !== undefined),
-    [],
+    gone,
   );
 }
 
@@ -147,48 +155,4 @@ type MatchRequest = ReturnType<typeof requestOf>;
 
 function requestOf({ group, providerId, labels, conversationId }: ExecutionFilter) {
   return { providerId, conversationId, states: [...STATES_OF[group]], labels: parseLabels(labels) };
-}
-
-interface Rows extends ViewRows<Execution> {
-  readonly shown: ReadonlySignal<readonly Execution[]>;
-  readonly synced: Signal<boolean>;
-  readonly more: Signal<boolean>;
-  has(id: string): boolean;
-}
-
-function createRows(): Rows {
-  const byId = new Map<string, Execution>();
-  const shown = signal<readonly Execution[]>([]);
-  const synced = signal(false);
-  const publish = (): void => {
-    shown.value = [...byId.values()].sort(newestFirst);
-  };
-  return {
-    shown,
-    synced,
-    more: signal(false),
-    has: (id) => byId.has(id),
-    change(changed, removedIds) {
-      for (const id of removedIds) byId.delete(id);
-      for (const execution of changed) {
-        const known = byId.get(execution.id);
-        // A page may have been read before what the stream has shown since.
-        if (known === undefined || known.lastSequence <= execution.lastSequence) byId.set(execution.id, execution);
-      }
-      if (changed.length + removedIds.length > 0) publish();
-    },
-    keepOnly(ids) {
-      for (const id of byId.keys()) if (!ids.has(id)) byId.delete(id);
-      batch(() => {
-        synced.value = true;
-        publish();
-      });
-    },
-  };
-}
-
-function newestFirst(a: Execution, b: Execution): number {
-  const [first, second] = [a.createTime, b.createTime];
-  const seconds = Number((second?.seconds ?? 0n) - (first?.seconds ?? 0n));
-  return seconds || (second?.nanos ?? 0) - (first?.nanos ?? 0) || (a.id < b.id ? 1 : -1);
 }

@@ -56,6 +56,14 @@ export async function keepPicture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(folder, `${name}.png`) });
 }
 
+/** Makes the page believe that it is hidden, or visible again, as a browser does for a tab behind another. */
+export async function setHidden(page: Page, hidden: boolean): Promise<void> {
+  await page.evaluate((value) => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => value });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, hidden);
+}
+
 /** Waits until an expectation holds of what the page says; fails with how it then stands. */
 export async function eventually(check: () => Promise<void> | void): Promise<void> {
   await expect
