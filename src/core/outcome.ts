@@ -161,10 +161,15 @@ function checkSuccess(outcome: Succeeded, manifest: ProviderManifest): Failure |
     : violation(`the structured output is not JSON: ${wrong}`);
 }
 
-function checkEvaluation({ action }: Evaluation, manifest: ProviderManifest): Failure | undefined {
+function checkEvaluation(
+  { action, reason, instruction = "" }: Evaluation,
+  manifest: ProviderManifest,
+): Failure | undefined {
   if (!supports(manifest, "policy.completion")) return lacks("an evaluation", "policy.completion");
   const isKnown = CompletionAction[action] !== undefined && action !== CompletionAction.UNSPECIFIED;
-  return isKnown ? undefined : notAnOutcome("its evaluation has no action; use ACCEPT, REVISE, STOP or AWAIT_INPUT");
+  if (!isKnown) return notAnOutcome("its evaluation has no action; use ACCEPT, REVISE, STOP or AWAIT_INPUT");
+  const isText = typeof reason === "string" && typeof instruction === "string";
+  return isText ? undefined : notAnOutcome("its evaluation's reason and instruction must be strings");
 }
 
 function lacks(what: string, capability: string): Failure {

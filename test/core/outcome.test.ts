@@ -26,6 +26,8 @@ describe("an outcome that breaks the contract ends FAILED, and the turn is not r
   test.each<[string, unknown, RegExp]>([
     ["an evaluation without an action", judging(UNSPECIFIED), /its evaluation has no action/],
     ["an evaluation with an action that is none", judging(9 as never), /its evaluation has no action/],
+    ["an evaluation without a reason", { status: "succeeded", evaluation: { action: ACCEPT } }, /must be strings/],
+    ["a revision with an instruction that is no text", judging(REVISE, 7 as never), /must be strings/],
     ["a question of its policy over 64 KiB", judging(AWAIT_INPUT, "x".repeat(70_000)), /more than 65536/],
     ["a question of its own over 64 KiB", asking("k", "x".repeat(70_000)), /more than 65536/],
     ["a question without a key", asking("", "?"), /1 to 200 characters/],
