@@ -3,7 +3,14 @@ export { type FieldViolation, HarnessError, isHarnessError, type Reason } from "
 export type { AbilityBinding, HarnessAbility } from "./engine/ability.js";
 export { type AgentDriverOptions, agentDriver } from "./engine/agent/agent-driver.js";
 export { type AiLanguageModel, type AiModelOptions, aiModel } from "./engine/ai/ai-model.js";
-export { type McpOptions, type McpServer, type McpTools, mcpResource, mcpTools } from "./engine/ai/mcp-tools.js";
+export {
+  type McpCommand,
+  type McpOptions,
+  type McpServer,
+  type McpTools,
+  mcpResource,
+  mcpTools,
+} from "./engine/ai/mcp-tools.js";
 export {
   type ApprovalDecision,
   type ApprovalManager,

@@ -7,16 +7,17 @@ import type { ScopedResource } from "../resource.js";
 import type { ToolDef, ToolEffect } from "../tool.js";
 
 /** A Model Context Protocol server: a process of ours that speaks on stdin and stdout, or an address. */
-export type McpServer =
-  | {
-      readonly command: string;
-      readonly args?: readonly string[];
-      /** Added to the few variables that every process needs (PATH, HOME, …); nothing else is inherited. */
-      readonly env?: Readonly<Record<string, string>>;
-      /** Default: the working directory. */
-      readonly cwd?: string;
-    }
-  | { readonly url: string; readonly headers?: Readonly<Record<string, string>> };
+export type McpServer = McpCommand | { readonly url: string; readonly headers?: Readonly<Record<string, string>> };
+
+/** A Model Context Protocol server that is a program. */
+export interface McpCommand {
+  readonly command: string;
+  readonly args?: readonly string[];
+  /** Added to the few variables that every process needs (PATH, HOME, …); nothing else is inherited. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Default: the working directory. */
+  readonly cwd?: string;
+}
 
 export interface McpOptions {
   /** Put before each tool's name, such as `files_`. Default: none. */
@@ -28,6 +29,8 @@ export interface McpOptions {
   readonly callTimeoutMs?: number;
   /** Ends the connecting, while it goes on. */
   readonly signal?: AbortSignal;
+  /** Makes the transport to a server that is a program. Default: the SDK's, a child of this process. */
+  readonly openProcess?: (server: McpCommand) => Transport;
 }
 
 /** A connection to one server. */
@@ -52,7 +55,7 @@ export async function mcpTools(server: McpServer, options: McpOptions = {}): Pro
   const sdk = await import("@modelcontextprotocol/sdk/client/index.js");
   const client = new sdk.Client(CLIENT);
   try {
-    const transport = await openTransport(server);
+    const transport = await openTransport(server, options);
     const { signal, connectTimeoutMs: timeout = 30_000 } = options;
     const request = { timeout, ...(signal === undefined ? {} : { signal }) };
     await client.connect(transport, request);
@@ -75,13 +78,14 @@ export async function mcpResource(server: McpServer, options: McpOptions = {}): 
   return { value: connection, ownership: "runtime", dispose: () => connection.close() };
 }
 
-async function openTransport(server: McpServer): Promise<Transport> {
+async function openTransport(server: McpServer, { openProcess }: McpOptions): Promise<Transport> {
   if ("url" in server) {
     const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/sdk/client/streamableHttp.js");
     const options = server.headers === undefined ? {} : { requestInit: { headers: { ...server.headers } } };
     // The SDK's class says `sessionId: string | undefined` where its interface says `sessionId?: string`.
     return new StreamableHTTPClientTransport(new URL(server.url), options) as Transport;
   }
+  if (openProcess !== undefined) return openProcess(server);
   const { getDefaultEnvironment, StdioClientTransport } = await import("@modelcontextprotocol/sdk/client/stdio.js");
   return new StdioClientTransport({
     command: server.command,

@@ -9,7 +9,8 @@ import type { CleanupReport, Provider, ProviderContext, ProviderHost, TurnOutcom
 import { ProviderLostError } from "../../core/provider-lost.js";
 import { findCommand } from "../containment/command.js";
 import { openContainment, type ProcessContainment } from "../containment/containment.js";
-import { type ContainmentResult, DEFAULT_END_LIMITS } from "../containment/tree.js";
+import { toCleanup } from "../containment/report.js";
+import { DEFAULT_END_LIMITS } from "../containment/tree.js";
 import { commandMissing, probeAgent } from "./agent-process.js";
 import type { AgentSession } from "./agent-session.js";
 import { buildEnvironment } from "./environment.js";
@@ -226,11 +227,4 @@ async function promptFor(context: ProviderContext, session: AgentSession): Promi
   const prompt = toPrompt(context.input, session.info);
   const history = session.isNew ? historyPrompt(await context.history()) : undefined;
   return history === undefined ? prompt : [history, ...prompt];
-}
-
-function toCleanup(report: ContainmentResult | undefined): CleanupReport | undefined {
-  if (report === undefined) return undefined;
-  const { level, escaped, error } = report;
-  const errors = [...(escaped.length === 0 ? [] : [`still running: ${escaped.join(", ")}`]), ...(error ? [error] : [])];
-  return { containment: { level, escaped }, ...(errors.length === 0 ? {} : { error: errors.join("; ") }) };
 }

@@ -2,7 +2,8 @@ import type { Execution } from "../../../gen/ts/harnessruntime/v1/execution_pb.j
 import type { Clock } from "../../core/clock.js";
 import type { Log, ProviderContext } from "../../core/provider.js";
 import type { ProcessContainment } from "../containment/containment.js";
-import type { ContainmentResult, ProcessTree } from "../containment/tree.js";
+import type { ContainmentResult } from "../containment/report.js";
+import type { ProcessTree } from "../containment/tree.js";
 import { AgentSession } from "./agent-session.js";
 import { ConversationFiles } from "./conversation-files.js";
 import { buildEnvironment } from "./environment.js";

@@ -1,13 +1,15 @@
 import type { Execution } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { type Clock, systemClock } from "../../core/clock.js";
-import type { Provider, ProviderContext, ProviderHost } from "../../core/provider.js";
+import type { CleanupReport, Provider, ProviderContext, ProviderHost } from "../../core/provider.js";
 import { agentDriver } from "../../engine/agent/agent-driver.js";
 import { type DriverProviderOptions, driverProvider } from "../../engine/driver-provider.js";
 import { messageOf } from "../../engine/errors.js";
 import type { ModelRoleBinding } from "../../engine/model.js";
 import { reflectionPolicy } from "../../engine/stock/reflection.js";
 import { summaryPolicy } from "../../engine/stock/summary.js";
-import { connectMcp, mcpAbility } from "./mcp-ability.js";
+import { openContainment, type ProcessContainment } from "../containment/containment.js";
+import { toCleanup } from "../containment/report.js";
+import { connectMcp, type McpHost, mcpAbility } from "./mcp-ability.js";
 import { type Environment, openModel } from "./models.js";
 import { approvalPolicy } from "./policy.js";
 import { type AgentSettings, checkAgentSettings } from "./settings.js";
@@ -51,6 +53,7 @@ class AgentProvider implements Provider {
   #phase: Phase = { name: "starting", problem: "it is being started" };
   #stopRetry: (() => void) | undefined;
   #host: ProviderHost | undefined;
+  #containment: Promise<ProcessContainment> | undefined;
 
   constructor(settings: AgentSettings, env: Environment, clock: Clock) {
     this.#settings = settings;
@@ -83,6 +86,8 @@ class AgentProvider implements Provider {
   async close(): Promise<void> {
     this.#phase = { name: "closed" };
     this.#stopRetry?.();
+    const containment = await this.#containment?.catch(() => undefined);
+    await containment?.close();
   }
 
   checkStart(execution: Execution): void {
@@ -101,6 +106,11 @@ class AgentProvider implements Provider {
     if (this.#phase.name === "ready") await this.#phase.provider.dispose?.(context);
   }
 
+  async recover({ id }: Execution): Promise<CleanupReport | undefined> {
+    const containment = await this.#containment?.catch(() => undefined);
+    return toCleanup(containment?.swept.get(id));
+  }
+
   #ready(): Provider {
     if (this.#phase.name === "ready") return this.#phase.provider;
     throw new Error(`the agent is not available: ${this.availability().reason}`);
@@ -111,7 +121,7 @@ class AgentProvider implements Provider {
     const host = this.#host;
     if (host === undefined || this.#isClosed()) return;
     try {
-      const provider = await this.#make();
+      const provider = await this.#make(host);
       await provider.open?.(host);
       if (this.#isClosed()) return;
       this.#phase = { name: "ready", provider };
@@ -131,18 +141,19 @@ class AgentProvider implements Provider {
     return this.#phase.name === "closed";
   }
 
-  async #make(): Promise<Provider> {
+  async #make(host: ProviderHost): Promise<Provider> {
     const settings = this.#settings;
+    const mcp = { env: this.#env, containment: await this.#contain(host) };
     const models: [string, ModelRoleBinding][] = [];
     for (const [role, model] of Object.entries(settings.models)) {
       models.push([role, { provider: await openModel(model, this.#env) }]);
     }
     const servers = Object.entries(settings.mcp ?? {});
-    const offered = await Promise.all(servers.map(async ([, server]) => await this.#toolsOf(server)));
+    const offered = await Promise.all(servers.map(async ([, server]) => await toolsOf(server, mcp)));
     const options: DriverProviderOptions = {
       ...policiesOf(settings),
       models: Object.fromEntries(models),
-      abilities: servers.map(([name, server]) => mcpAbility(name, server, this.#env)),
+      abilities: servers.map(([name, server]) => mcpAbility(name, server, mcp)),
       grants: {
         toolIds: toolIds(settings, offered.flat()),
         requiredToolIds: settings.requiredTools ?? [],
@@ -153,12 +164,21 @@ class AgentProvider implements Provider {
     return driverProvider(driverOf(settings), options);
   }
 
-  /** What a server has: asked once, so that a server that is not there is known before any execution. */
-  async #toolsOf(server: NonNullable<AgentSettings["mcp"]>[string]): Promise<readonly string[]> {
-    const connection = await connectMcp(server, this.#env);
-    await connection.close();
-    return connection.tools.map(({ name }) => name);
+  /** What holds the MCP servers. They are marked and no more: a namespace hides things that a server may be there to show. */
+  #contain({ dataDir, log }: ProviderHost): Promise<ProcessContainment> {
+    this.#containment ??= openContainment({ dataDir, mode: "marked", log }).catch((error) => {
+      this.#containment = undefined;
+      throw error;
+    });
+    return this.#containment;
   }
+}
+
+/** What a server has: asked once, so that a server that is not there is known before any execution. */
+async function toolsOf(server: NonNullable<AgentSettings["mcp"]>[string], mcp: McpHost): Promise<readonly string[]> {
+  const connection = await connectMcp(server, mcp, "probe");
+  await connection.close();
+  return connection.tools.map(({ name }) => name);
 }
 
 function toolIds({ tools = "all" }: AgentSettings, offered: readonly string[]): readonly string[] {

@@ -4,15 +4,9 @@ import type { Log } from "../../core/provider.js";
 import { type MarkFolder, type MarkRecord, openMarkFolder } from "./marks.js";
 import { type NamespaceWrapper, probeNamespace } from "./namespace.js";
 import { canReadMarks, listProcesses } from "./processes.js";
+import { type ContainmentResult, couldNotList, describeProcess } from "./report.js";
 import { endMembers, type ProcessIdentity, treeMembers } from "./sweep.js";
-import {
-  type ContainmentResult,
-  couldNotList,
-  createProcessTree,
-  DEFAULT_END_LIMITS,
-  describeProcess,
-  type ProcessTree,
-} from "./tree.js";
+import { createProcessTree, DEFAULT_END_LIMITS, type ProcessTree } from "./tree.js";
 import { createWatch } from "./watch.js";
 
 /**

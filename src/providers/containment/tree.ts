@@ -1,7 +1,7 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Containment, ContainmentReportSchema } from "../../../gen/ts/harnessruntime/v1/containment_pb.js";
+import type { Containment } from "../../../gen/ts/harnessruntime/v1/containment_pb.js";
 import { createMark, identify, markVariables } from "./marks.js";
 import type { NamespaceWrapper } from "./namespace.js";
+import { type ContainmentResult, couldNotList, describeProcess, messageOf } from "./report.js";
 import { type Command, type StartedProcess, spawnDetached } from "./spawn.js";
 import {
   endMembers,
@@ -30,15 +30,6 @@ export interface ProcessTree {
    */
   end(limits?: Partial<EndLimits>): Promise<ContainmentResult>;
 }
-
-/** What was found when a tree was ended. */
-export type ContainmentResult = MessageInitShape<typeof ContainmentReportSchema> & {
-  readonly level: Containment;
-  /** Processes that are still alive, one description each. */
-  readonly escaped: string[];
-  /** What the ending itself ran into. */
-  readonly error?: string;
-};
 
 /** How long each step of the ladder may take, in milliseconds. */
 export interface EndLimits extends SweepLimits {
@@ -252,20 +243,6 @@ class MarkedTree implements ProcessTree {
     };
     setTimeout(again, pauseMs).unref();
   }
-}
-
-/** The report where it is not known what is alive. */
-export function couldNotList(cause: unknown): Pick<ContainmentResult, "escaped" | "error"> {
-  return { escaped: ["not known"], error: `the processes could not be listed: ${messageOf(cause)}` };
-}
-
-/** How a report names a process. */
-export function describeProcess({ name, pid }: { readonly name: string; readonly pid: number }): string {
-  return `${name} (PID ${pid})`;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Waits for `work`, at most `limitMs`. */
