@@ -139,7 +139,7 @@ export interface ProviderContext {
    * ends first. With a `key` that was asked before it opens nothing new.
    */
   requestAction(request: ActionInit): Promise<ActionAnswer>;
-  /** The steers of this turn as they come, stored as consumed before they are handed over; ends with the turn. */
+  /** The steers of this turn as they come, stored as consumed before they are handed over; ends with the turn. Leaving the iteration leaves the rest unconsumed. */
   steers(): AsyncIterable<Steer>;
   /** Announces an artifact. `id` must be new in the execution. */
   artifact(descriptor: MessageInitShape<typeof ArtifactSchema>): Promise<void>;

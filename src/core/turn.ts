@@ -56,6 +56,11 @@ export interface TurnOptions {
   readonly onEmitted: (fold: Fold) => void;
 }
 
+/** Whoever iterates over a turn's steers. */
+interface SteerReader {
+  left: boolean;
+}
+
 /** One turn's context, as its provider sees it. */
 export class Turn implements ProviderContext {
   readonly execution: Execution;
@@ -167,17 +172,38 @@ export class Turn implements ProviderContext {
     }
   }
 
-  async *steers(): AsyncIterable<Steer> {
+  steers(): AsyncIterable<Steer> {
+    const reader: SteerReader = { left: false };
+    const steers = this.#steersFor(reader);
+    return {
+      [Symbol.asyncIterator]: () => ({
+        next: () => steers.next(),
+        // One that waits for a steer is let go first: it takes none any more.
+        return: () => {
+          reader.left = true;
+          this.#wakeSteers?.();
+          return steers.return(undefined);
+        },
+      }),
+    };
+  }
+
+  async *#steersFor(reader: SteerReader): AsyncGenerator<Steer, undefined> {
     this.#guard(() => {
       if (supports(this.#options.manifest, "input.steer")) return;
       throw new ProtocolViolationError("steers need the capability input.steer, which the manifest does not have");
     });
-    while (!this.#over && !this.signal.aborted) {
+    while (!this.#takesNone(reader)) {
       this.#hinted = false;
-      const steer = await this.#takeSteer();
-      if (steer === undefined) await this.#steerOrEnd();
+      const steer = await this.#takeSteer(reader);
+      if (steer === undefined) await this.#steerOrEnd(reader);
       else yield steer;
     }
+    return undefined;
+  }
+
+  #takesNone(reader: SteerReader): boolean {
+    return reader.left || this.#over || this.signal.aborted;
   }
 
   async artifact(descriptor: MessageInitShape<typeof ArtifactSchema>): Promise<void> {
@@ -204,10 +230,10 @@ export class Turn implements ProviderContext {
     return resumeState;
   }
 
-  async #takeSteer(): Promise<Steer | undefined> {
+  async #takeSteer(reader: SteerReader): Promise<Steer | undefined> {
     const { writer, fence, clock, store } = this.#options;
     const steer = await writer.decide(
-      (fold) => (this.#over || this.signal.aborted ? nothing(fold, undefined) : decideSteer(fold, clock.now())),
+      (fold) => (this.#takesNone(reader) ? nothing(fold, undefined) : decideSteer(fold, clock.now())),
       fence,
     );
     if (steer === undefined) return undefined;
@@ -218,13 +244,13 @@ export class Turn implements ProviderContext {
       : Object.assign(fromBinary(ContentSchema, row.bytes), { inputId: steer.inputId });
   }
 
-  #steerOrEnd(): Promise<void> {
+  #steerOrEnd(reader: SteerReader): Promise<void> {
     return new Promise((resolve) => {
       this.#wakeSteers = () => {
         this.#wakeSteers = undefined;
         resolve();
       };
-      if (this.#over || this.signal.aborted || this.#hinted) this.#wakeSteers();
+      if (this.#takesNone(reader) || this.#hinted) this.#wakeSteers();
     });
   }
 

@@ -74,6 +74,8 @@ export interface HarnessRunRequest {
   rootRunId: string;
   /** The turn of the run, from 1: the same in every attempt at it. */
   turn?: number;
+  /** Which call of the driver in this turn, from 1. More: the driver returned without a steer that it had been handed, which is the input now. */
+  entry?: number;
   /** Aborted when the turn must end. */
   signal: AbortSignal;
   /** Milliseconds since 1970-01-01 UTC. */

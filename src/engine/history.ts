@@ -19,9 +19,8 @@ export class CanonicalHistory {
     return structuredClone(this.#messages);
   }
 
-  /** Whether the current turn added anything. */
-  get grewThisTurn(): boolean {
-    return this.#messages.length > this.#turnStart;
+  get length(): number {
+    return this.#messages.length;
   }
 
   beginTurn(): void {

@@ -4,16 +4,14 @@ import { isHarnessError } from "../core/errors.js";
 import type { Evaluation, ProviderContext, TurnOutcome } from "../core/provider.js";
 import { type CompletionDecision, toCompletionAction } from "./completion.js";
 import { fromContent, toUsageInit } from "./contract-values.js";
-import type { DriverResume, HarnessRunRequest } from "./driver.js";
-import { checkOutput, toFailureReason } from "./driver-output.js";
+import { callDriver, type DriverEnd } from "./driver-calls.js";
+import { toFailureReason } from "./driver-output.js";
 import type { EngineRun } from "./engine-run.js";
 import { HarnessBudgetError, messageOf, RunFailure } from "./errors.js";
-import { type ChatMessage, toJson } from "./message.js";
+import { toJson } from "./message.js";
 import type { HarnessDriverOutput } from "./result.js";
 import { LEAST_TIME_MS } from "./run-identity.js";
-import { pumpSteers } from "./steers.js";
-import { TurnScope } from "./turn-scope.js";
-import { createServices } from "./turn-services.js";
+import type { TurnScope } from "./turn-scope.js";
 
 /** A text that is longer than this is kept whole as an artifact too, in bytes. */
 const LONG_TEXT_BYTES = 65_536;
@@ -26,20 +24,20 @@ export async function runTurn(run: EngineRun, context: ProviderContext): Promise
   } catch (error) {
     return outcomeOfError(run, context, error);
   }
-  const input = fromContent(context.input);
   if (run.interrupted) run.history.undoTurn();
   run.interrupted = false;
   run.history.beginTurn();
-  const turn = new TurnScope(run, context, input, context.revision ?? 0);
-  turn.services = createServices(turn);
-  void pumpSteers(turn);
+  let turn: TurnScope | undefined;
   try {
-    return await drive(turn);
+    const end = await callDriver(run, context, fromContent(context.input), (begun) => {
+      turn = begun;
+    });
+    return await conclude(end);
   } catch (error) {
     return outcomeOfError(run, context, error);
   } finally {
-    turn.end();
-    await turn.emitter.flush().catch(() => {});
+    turn?.end();
+    await turn?.emitter.flush().catch(() => {});
     if (context.signal.aborted) run.interrupted = true;
   }
 }
@@ -66,18 +64,10 @@ async function admit(run: EngineRun, context: ProviderContext): Promise<void> {
   }
 }
 
-async function drive(turn: TurnScope): Promise<TurnOutcome> {
+/** What a turn comes to whose driver returned. */
+async function conclude({ turn, output }: DriverEnd): Promise<TurnOutcome> {
   const { run } = turn;
-  const output = checkOutput(await run.track(callDriver(turn)));
-  await run.settleOwned();
-  await turn.emitter.flush();
-  turn.signal.throwIfAborted();
-  if (output.text !== "" && !turn.emitter.hasText) {
-    turn.emitter.push({ case: "outputTextDelta", value: { text: output.text, itemId: "" } });
-    await turn.emitter.flush();
-  }
   if (run.failure !== undefined) return failed(run.failure.reason, run.failure.message);
-  keepHistory(turn, output);
   const usage = output.usage === undefined ? {} : { usage: toUsageInit(output.usage) };
   switch (output.status ?? "completed") {
     case "completed":
@@ -93,48 +83,6 @@ async function drive(turn: TurnScope): Promise<TurnOutcome> {
     default:
       return { ...failed(toFailureReason(output), output.reason?.message ?? `the driver ${output.status}`), ...usage };
   }
-}
-
-function callDriver(turn: TurnScope): Promise<HarnessDriverOutput> {
-  const { driver } = turn.run.config;
-  const { resume } = turn.context;
-  const request = toRequest(turn);
-  // What a crash cut off may have been the turn before this one, which is over.
-  const wasBegun = resume?.turn === turn.context.turn;
-  if (resume === undefined || !wasBegun || driver.resume === undefined) return driver.start(request, turn.services);
-  const resumed: DriverResume = {
-    ...(resume.state === undefined ? {} : { state: resume.state }),
-    uncertainAnswers: resume.answers
-      .filter(({ delivered }) => delivered)
-      .map(({ key, approved }) => ({ key, approved })),
-  };
-  return driver.resume(request, turn.services, resumed);
-}
-
-function toRequest({ run: { id }, context, input }: TurnScope): HarnessRunRequest {
-  return {
-    input,
-    identity: { ...id.identity },
-    sessionId: id.sessionId,
-    runId: id.runId,
-    attemptId: id.attemptId,
-    rootRunId: id.rootRunId,
-    turn: context.turn,
-    signal: context.signal,
-    grants: id.grants,
-    runMode: id.runMode,
-    ...(id.parentRunId === undefined ? {} : { parentRunId: id.parentRunId }),
-    ...(id.deadline === undefined ? {} : { deadline: id.deadline }),
-  };
-}
-
-/** A driver that says nothing of its history gets the input and its text remembered. */
-function keepHistory({ run, input }: TurnScope, { history, text }: HarnessDriverOutput): void {
-  if (history !== undefined) run.history.extendTo(history);
-  if (history !== undefined || run.history.grewThisTurn) return;
-  const messages: ChatMessage[] = [{ role: "user", content: input }];
-  if (text !== "") messages.push({ role: "assistant", content: text });
-  run.history.append(messages);
 }
 
 async function complete(turn: TurnScope, output: HarnessDriverOutput): Promise<TurnOutcome> {

@@ -95,7 +95,7 @@ export interface HarnessExecutionServices extends ExecutionServices {
   append(messages: readonly ChatMessage[]): void;
   /** Appends an event to the log, in order; at most 64 KiB of JSON. */
   emit(payload: Exclude<HarnessEventPayload, { type: "run.terminal" | "run.started" }>): void;
-  /** Returns the oldest steer that was not taken yet. */
+  /** Returns the oldest steer that was not taken yet. A driver that completes without having taken one is called again with it. */
   takeInput(): { input: MessageContent; mode: HarnessSendMode } | undefined;
   /** Returns the resource of this id in a scope, made by `initialize` where there is none. */
   resource<T>(id: string, scope: "host" | "session" | "run", initialize: () => Promise<ScopedResource<T>>): Promise<T>;

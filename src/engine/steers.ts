@@ -2,15 +2,25 @@ import { fromContent } from "./contract-values.js";
 import type { TurnScope } from "./turn-scope.js";
 
 /**
- * Takes a turn's steers over as they come, for `takeInput`. What a turn does not
- * take stays for the next one. Resolves when the turn is over; never rejects.
+ * Takes a turn's steers over as they come, for `takeInput`, until the function
+ * that it returns is called: what comes later stays unconsumed. That resolves once
+ * nothing more is taken over, and never rejects.
  */
-export async function pumpSteers(turn: TurnScope): Promise<void> {
-  const { run, context } = turn;
-  if (!run.config.driver.capabilities.controls.includes("steer")) return;
-  try {
-    for await (const steer of context.steers()) run.steers.push(fromContent(steer));
-  } catch {
-    // The store or the turn failed: the turn itself says so.
-  }
+export function pumpSteers({ run, context }: TurnScope): () => Promise<void> {
+  if (!run.config.driver.capabilities.controls.includes("steer")) return async () => {};
+  const steers = context.steers()[Symbol.asyncIterator]();
+  const pump = async (): Promise<void> => {
+    try {
+      for (let next = await steers.next(); next.done !== true; next = await steers.next()) {
+        run.steers.push(fromContent(next.value));
+      }
+    } catch {
+      // The store or the turn failed: the turn itself says so.
+    }
+  };
+  const pumping = pump();
+  return async () => {
+    steers.return?.().catch(() => {});
+    await pumping;
+  };
 }

@@ -8,7 +8,10 @@ import type { RunContext } from "./run-context.js";
 import type { HarnessExecutionServices } from "./services.js";
 import { type ContextEntryMessages, retrieveForTurn } from "./turn-context.js";
 
-/** One turn of a run, as everything that serves its driver sees it. */
+/** Which of a turn's revisions and which call of the driver. */
+type TurnPlace = Pick<TurnScope, "revision" | "entry">;
+
+/** One call of a run's driver for a turn, as everything that serves its driver sees it. */
 export class TurnScope {
   readonly run: EngineRun;
   readonly context: ProviderContext;
@@ -16,6 +19,8 @@ export class TurnScope {
   readonly input: MessageContent;
   /** 0 for a turn's first result, and one more for each revision of it. */
   readonly revision: number;
+  /** From 1: which call of the driver in this turn it is. */
+  readonly entry: number;
   readonly ctx: RunContext;
   /** The tools that may be dispatched now; unset: all that are granted. */
   active: ReadonlySet<string> | undefined;
@@ -23,12 +28,13 @@ export class TurnScope {
   #services: HarnessExecutionServices | undefined;
   #retrieved: Promise<ContextEntryMessages> | undefined;
 
-  constructor(run: EngineRun, context: ProviderContext, input: MessageContent, revision: number) {
+  constructor(run: EngineRun, context: ProviderContext, input: MessageContent, { revision, entry }: TurnPlace) {
     this.run = run;
     this.context = context;
     this.emitter = new Emitter(context);
     this.input = input;
     this.revision = revision;
+    this.entry = entry;
     this.ctx = run.context(context.signal, () => this.services);
   }
 

@@ -232,14 +232,13 @@ describe("send", () => {
     expect(seen).toEqual(["hello", "first", ...Array.from({ length: 31 }, (_, index) => `${index + 1}`)]);
   });
 
-  test("E23 a steer is delivered by takeInput, first in first out, and what a turn leaves the next one gets", async () => {
+  test("E23 a steer is delivered by takeInput, first in first out, and with what a driver leaves it is called again", async () => {
     const go = Promise.withResolvers<void>();
     const taken: string[] = [];
-    const runtime = runtimeOf(async (services, { input }) => {
+    const runtime = runtimeOf(async (services, { input, turn, entry }) => {
       if (input === "hello") await go.promise;
-      for (const turn = input; taken.length < (turn === "hello" ? 2 : 4); ) {
-        const next = services.takeInput();
-        taken.push(`${turn}: ${next?.mode} ${next?.input}`);
+      for (let count = 0; count < 2; count++) {
+        taken.push(`${turn}.${entry} ${input}: ${services.takeInput()?.input}`);
       }
       return `${input}`;
     });
@@ -251,7 +250,72 @@ describe("send", () => {
     for (let count = 0; count < 3; ) if ((await consumed.next()).value?.payload.type === "input.consumed") count++;
     go.resolve();
     expect((await handle.result()).text).toBe("next");
-    expect(taken).toEqual(["hello: steer one", "hello: steer two", "next: steer three", "next: undefined undefined"]);
+    expect(taken).toEqual([
+      "1.1 hello: one",
+      "1.1 hello: two",
+      "1.2 three: undefined",
+      "1.2 three: undefined",
+      "2.1 next: undefined",
+      "2.1 next: undefined",
+    ]);
+    const lease = await runtime.sessions.acquire(OPTIONS.identity, OPTIONS.sessionId);
+    const { history } = await lease.read();
+    await lease.release();
+    expect(history.map(({ content }) => content)).toEqual(["hello", "hello", "three", "three", "next", "next"]);
+  });
+
+  test("E23 a driver that is called again adds its artifacts, its usage and its text to what it left before", async () => {
+    const go = Promise.withResolvers<void>();
+    const runtime = runtimeOf(async (services, { input }) => {
+      if (input === "hello") await go.promise;
+      const artifacts = [{ id: services.putArtifact(input) }];
+      return { text: `${input}`, artifacts, usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } };
+    });
+    const handle = runtime.start("hello", OPTIONS);
+    await eventOf(handle, "run.started");
+    await handle.send("hurry", { mode: "steer" });
+    await eventOf(handle, "input.consumed");
+    go.resolve();
+    const result = await handle.result();
+    expect(result).toMatchObject({ status: "completed", text: "hurry", usage: { totalTokens: 4 } });
+    expect(result.artifacts).toHaveLength(2);
+    const texts = (await eventsOf(handle)).flatMap(({ payload }) =>
+      payload.type === "output.text.delta" ? [payload.text] : [],
+    );
+    expect(texts).toEqual(["hello", "hurry"]);
+  });
+
+  test("E23 a steer that comes after the driver's return is the next turn's, or dropped for all to see", async () => {
+    const heard: unknown[] = [];
+    const runtime = runtimeOf(
+      async (services, { turn }) => {
+        if (turn === 2) await eventOf(handle, "input.consumed");
+        heard.push(services.takeInput()?.input);
+        return "ok";
+      },
+      {
+        budgets: { maxRevisions: 1 },
+        completionPolicy: {
+          id: "critic",
+          evaluate: async (_output, _ctx) => {
+            await handle.send(`after ${heard.length}`, { mode: "steer" });
+            return heard.length === 1 ? { action: "revise", instruction: "again" } : { action: "accept" };
+          },
+        },
+      },
+    );
+    const handle = runtime.start("hello", OPTIONS);
+    expect((await handle.result()).status).toBe("completed");
+    expect(heard).toEqual([undefined, "after 1"]);
+    const inputs = (await eventsOf(handle))
+      .map(({ payload }) => payload)
+      .filter(({ type }) => type.startsWith("input."));
+    expect(inputs).toMatchObject([
+      { type: "input.accepted" },
+      { type: "input.consumed", turn: 2 },
+      { type: "input.accepted" },
+      { type: "input.dropped", reason: "execution_ended" },
+    ]);
   });
 
   test("E24 replace aborts the turn's signal and starts again with the new input, the old turn leaving no history", async () => {

@@ -36,8 +36,7 @@ export async function runAgent(
   let repairs = 0;
   for (let step = 0; step < settings.maxSteps; step++) {
     hearSteers(services);
-    const call = `call-${request.attemptId}-${request.turn ?? 1}-${step}`;
-    const { message, finishReason } = await ask(settings, services, tools, { itemId: `step-${step}`, call });
+    const { message, finishReason } = await ask(settings, services, tools, placeOf(request, step));
     services.append([message]);
     const calls = message.toolCalls ?? [];
     if (calls.length > 0) {
@@ -51,6 +50,12 @@ export async function runAgent(
   }
   const message = `the agent made ${settings.maxSteps} steps without an answer`;
   return { status: "stopped", text: "", reason: { code: "policy_stopped", message } };
+}
+
+/** The names of one step's text and of its calls: no other step of the run has them. */
+function placeOf({ attemptId, turn = 1, entry = 1 }: HarnessRunRequest, step: number) {
+  const nth = entry === 1 ? `${step}` : `${entry}.${step}`;
+  return { itemId: `step-${nth}`, call: `call-${attemptId}-${turn}-${nth}` };
 }
 
 /** Puts a definition's defaults before the driver's own options. */
