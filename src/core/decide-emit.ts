@@ -24,7 +24,8 @@ export function decideEmit(
   mustBeNew(fold, artifacts);
   const announced = artifacts.map((artifact): PayloadInit => ({ case: "artifactCreated", value: { artifact } }));
   const { fold: after, events } = record(fold, [...payloads, ...announced], nowMs);
-  const marked = mark === undefined ? after : { ...after, inner: { ...after.inner, mark } };
+  const isNew = mark !== undefined && mark > fold.inner.mark;
+  const marked = isNew ? { ...after, inner: { ...after.inner, mark } } : after;
   const side: SideWrites = {
     ...(resumeState === undefined ? {} : { resumeState }),
     ...(artifacts.length === 0 ? {} : { artifacts: artifacts.map(toRow) }),

@@ -145,7 +145,8 @@ describe("restart", () => {
       provider(
         async (context) => {
           if (context.reattached) return { status: "succeeded", finalOutput: `mark ${context.resume?.mark}` };
-          await context.emit({ case: "outputTextDelta", value: { text: "x" } }, { mark: 7 });
+          await context.emit([], { mark: 7 });
+          await context.emit({ case: "outputTextDelta", value: { text: "x" } }, { mark: 6 });
           await aborted(context.signal);
           return undefined;
         },

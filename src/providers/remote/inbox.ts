@@ -6,6 +6,7 @@ import { isHarnessError } from "../../core/errors.js";
 import type { ProviderContext, ProviderEvent } from "../../core/provider.js";
 import { ProtocolViolationError } from "../../core/violation.js";
 import { type Flow, roughBytes } from "./flow.js";
+import { InboxQueue } from "./inbox-queue.js";
 import type { OutboxMessage } from "./outbox-message.js";
 import { brokenRule } from "./rules.js";
 import { toStatus } from "./status.js";
@@ -27,17 +28,9 @@ export interface InboxHost {
   fenced(error: Error): void;
 }
 
-/** The events that are appended in one write. */
-const MAX_BATCH_EVENTS = 512;
-const MAX_BATCH_BYTES = 1 << 20;
 /** What may wait while no turn is there to take it. */
 const MAX_IDLE_BYTES = 1 << 20;
 const LONGEST_RETRY_MS = 5_000;
-
-interface Queued {
-  readonly message: OutboxMessage;
-  readonly bytes: number;
-}
 
 /**
  * The other end of one attempt's outbox: takes each `emit_id` once and in order,
@@ -46,13 +39,11 @@ interface Queued {
 export class Inbox {
   readonly #host: InboxHost;
   readonly #clock: Clock;
-  readonly #flow: Flow;
+  readonly #queue: InboxQueue;
   /** The last `emit_id` that is stored. */
   #stored: number;
   /** The last one that was taken. */
   #taken: number;
-  #queue: Queued[] = [];
-  #queuedBytes = 0;
   #pumping = false;
   /** A turn's end is taken and its outcome not stored: what follows waits. */
   #finishing: number | undefined;
@@ -62,7 +53,7 @@ export class Inbox {
   constructor(host: InboxHost, clock: Clock, flow: Flow, stored: number) {
     this.#host = host;
     this.#clock = clock;
-    this.#flow = flow;
+    this.#queue = new InboxQueue(flow);
     this.#stored = stored;
     this.#taken = stored;
   }
@@ -92,20 +83,18 @@ export class Inbox {
     this.#taken = Math.max(this.#taken, emitId);
   }
 
-  /** A turn is there to take what waits; the last turn's end is stored where there was one. */
+  /** A turn is there to take what waits, behind the last turn's end where there was one: that is stored first. */
   async resume(): Promise<void> {
     const finished = this.#finishing;
-    this.#finishing = undefined;
     if (finished !== undefined) await this.#mark(finished);
+    if (this.#finishing === finished) this.#finishing = undefined;
     await this.#pump();
   }
 
   /** Takes nothing more; resolves when nothing is under way. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#flow.release(this.#queuedBytes);
-    this.#queuedBytes = 0;
-    this.#queue = [];
+    this.#queue.clear();
     await this.#idle;
   }
 
@@ -120,19 +109,19 @@ export class Inbox {
     if (broken !== undefined) this.#host.violate(broken);
     else if (message.case === "requestAction")
       this.#host.ask(message.value, true).catch((error) => this.#broken(error));
-    if (message.value.emitId <= this.#stored) this.#host.ack(this.#stored, undefined);
+    if (message.value.emitId > this.#stored) return;
+    // It has nothing of what it sent before: it never had the attempt, or has it no more.
+    if (message.case === "cancelled" && broken === undefined) this.#host.cancelled(message.value);
+    this.#host.ack(this.#stored, undefined);
   }
 
   #takeNext(message: OutboxMessage): void {
-    const bytes = roughBytes(message.value);
-    if (this.#host.context() === undefined && this.#queuedBytes + bytes > MAX_IDLE_BYTES) {
+    if (this.#host.context() === undefined && this.#queue.bytes + roughBytes(message.value) > MAX_IDLE_BYTES) {
       this.#host.violate(`it sent more than ${MAX_IDLE_BYTES} bytes outside of a turn`);
       return;
     }
     this.#taken = message.value.emitId;
-    this.#queue.push({ message, bytes });
-    this.#queuedBytes += bytes;
-    this.#flow.hold(bytes);
+    this.#queue.push(message);
     void this.#pump();
   }
 
@@ -158,16 +147,16 @@ export class Inbox {
 
   #mayGoOn(): boolean {
     const isReady = this.#finishing === undefined && this.#host.context() !== undefined;
-    return !this.#closed && isReady && this.#queue.length > 0;
+    return !this.#closed && isReady && !this.#queue.isEmpty;
   }
 
   async #next(): Promise<void> {
-    const emits = this.#leadingEmits();
+    const emits = this.#queue.leadingEmits();
     if (emits.length > 0) {
       await this.#store(emits);
       return;
     }
-    const [first] = this.#shift(1);
+    const [first] = this.#queue.shift(1);
     const broken = first && brokenRule(first);
     if (broken !== undefined) {
       this.#host.violate(broken);
@@ -177,31 +166,6 @@ export class Inbox {
     if (first?.case === "requestAction") await this.#ask(first.value);
     if (first?.case === "finish") await this.#finish(first.value);
     if (first?.case === "cancelled") this.#host.cancelled(first.value);
-  }
-
-  /** The emits at the head of the queue that fit one write; one with artifacts is its last. */
-  #leadingEmits(): readonly Emit[] {
-    const emits: Emit[] = [];
-    let events = 0;
-    let bytes = 0;
-    for (const queued of this.#queue) {
-      const { message } = queued;
-      if (message.case !== "emit") break;
-      events += message.value.events.length;
-      bytes += queued.bytes;
-      if (emits.length > 0 && (events > MAX_BATCH_EVENTS || bytes > MAX_BATCH_BYTES)) break;
-      emits.push(message.value);
-      if (message.value.artifacts.length > 0) break;
-    }
-    return emits;
-  }
-
-  #shift(count: number): readonly OutboxMessage[] {
-    const shifted = this.#queue.splice(0, count);
-    const bytes = shifted.reduce((sum, queued) => sum + queued.bytes, 0);
-    this.#queuedBytes -= bytes;
-    this.#flow.release(bytes);
-    return shifted.map(({ message }) => message);
   }
 
   /** Stores emits as one write; where that is refused, each alone, so that the right one is. */
@@ -214,7 +178,7 @@ export class Inbox {
       for (const emit of emits) await this.#store([emit]);
       return;
     }
-    this.#shift(emits.length);
+    this.#queue.shift(emits.length);
     await this.#settle(last.emitId, refusal);
   }
 
@@ -233,7 +197,7 @@ export class Inbox {
   async #settle(emitId: number, refusal: unknown): Promise<void> {
     if (refusal !== undefined) await this.#write([], emitId);
     if (this.#closed) return;
-    this.#stored = emitId;
+    this.#stored = Math.max(this.#stored, emitId);
     this.#host.ack(emitId, refusal === undefined ? undefined : toStatus(refusal));
   }
 
