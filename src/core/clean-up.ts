@@ -6,6 +6,7 @@ import type { Cleanup } from "./decide-run.js";
 import { reportedUsage, thrown } from "./outcome.js";
 import type { CleanupReport, Provider } from "./provider.js";
 import type { Turn } from "./turn.js";
+import type { HaltCause } from "./turn-aborted.js";
 import { wellFormed } from "./well-formed.js";
 
 const CANCEL_TIMEOUT_MS = 10_000;
@@ -26,9 +27,10 @@ export async function cleanUp(
   turn: Turn,
   running: Promise<unknown>,
   reason: string,
+  why: HaltCause,
 ): Promise<Cleanup> {
   const limitMs = cancelTimeoutOf(provider);
-  const calling = promised(() => provider.cancel?.(turn, reason));
+  const calling = promised(() => provider.cancel?.(turn, reason, why));
   // Both bounds begin now: what is left of the limit could not be told by a clock that is set meanwhile.
   const [hook, rest] = await Promise.all([bounded(clock, limitMs, calling), bounded(clock, limitMs, running)]);
   return toCleanup(hook, rest, limitMs);

@@ -1,5 +1,5 @@
 import type { Failure } from "./decide-run.js";
-import { TurnAbortedError } from "./turn-aborted.js";
+import { type HaltCause, TurnAbortedError } from "./turn-aborted.js";
 
 /** Why an execution does not go on: it was asked to stop, it fails, or this process lets go of it. */
 export type Halt =
@@ -39,6 +39,13 @@ export class HaltSwitch {
       work.then(resolve, reject).finally(() => this.#waiting.delete(stop));
     });
   }
+}
+
+/** Returns what an execution ends for; without a reason to stop, the runtime lets go of it. */
+export function haltCause(halt: Halt | undefined): HaltCause {
+  if (halt?.kind === "fail") return "failed";
+  if (halt?.kind === "cancel") return "cancelled";
+  return halt?.why ?? "released";
 }
 
 /** What a turn's signal says for a reason to stop. */

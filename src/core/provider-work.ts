@@ -8,7 +8,7 @@ import { nextTurnInput } from "./decide-input.js";
 import type { Cleanup, Failure } from "./decide-run.js";
 import { nothing } from "./decision.js";
 import type { Fold } from "./fold.js";
-import { haltError } from "./halt.js";
+import { haltCause, haltError } from "./halt.js";
 import { thrown, violation } from "./outcome.js";
 import type { ResumeInfo } from "./provider.js";
 import { type CallEnd, callProvider } from "./provider-call.js";
@@ -150,7 +150,7 @@ export class ProviderWork {
     if (turn === undefined || !this.#entered) return { error: "" };
     if (halt.halt !== undefined) turn.abort(haltError(halt.halt));
     turn.end();
-    return await cleanUp(clock, provider, turn, this.#running, reason);
+    return await cleanUp(clock, provider, turn, this.#running, reason, haltCause(halt.halt));
   }
 
   /** Lets the provider drop what it keeps for the execution. */

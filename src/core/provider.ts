@@ -12,6 +12,7 @@ import type { CompletionAction } from "../../gen/ts/harnessruntime/v1/result_eve
 import type { UsageSchema } from "../../gen/ts/harnessruntime/v1/usage_pb.js";
 import type { FieldViolation } from "./errors.js";
 import type { Runtime } from "./runtime.js";
+import type { HaltCause } from "./turn-aborted.js";
 
 /**
  * What does the work: the port that adapts one harness. The runtime owns the
@@ -45,10 +46,11 @@ export interface Provider {
   /** Runs one turn and returns how it ended. Throwing is PROVIDER_ERROR. */
   run(context: ProviderContext): Promise<TurnOutcome>;
   /**
-   * Ends native work, after the signal was aborted; called once, on cancellation and on
-   * failure. What it throws is the execution's `cleanup_error`.
+   * Ends native work, after the signal was aborted; called once, on cancellation, on failure and where
+   * this runtime lets go of the execution. `why` is what it ends for, also where the turn was being `replaced`
+   * and its signal says that. What it throws is the execution's `cleanup_error`.
    */
-  cancel?(context: ProviderContext, reason: string): Promise<CleanupReport | undefined>;
+  cancel?(context: ProviderContext, reason: string, why: HaltCause): Promise<CleanupReport | undefined>;
   /** Called last, after the terminal event, whatever the outcome. Errors are logged. */
   dispose?(context: ProviderContext): Promise<void>;
   /** After a crash of the runtime: ends what earlier attempts of this execution left behind. */
@@ -151,7 +153,7 @@ export interface ProviderContext {
 
 /** What goes with emitted events into one write: all of it is stored, or nothing. */
 export interface EmitExtra {
-  /** A number of the provider's own, such as an outbox position, given back by {@link ResumeInfo} in the same attempt. */
+  /** A number of the provider's own, such as an outbox position: {@link ResumeInfo} gives the highest one back in the same attempt. */
   readonly mark?: number;
   /** Artifacts that are announced after the events. */
   readonly artifacts?: readonly MessageInitShape<typeof ArtifactSchema>[];
@@ -172,7 +174,7 @@ export interface ResumeInfo {
   readonly state: Uint8Array | undefined;
   /** The log's last sequence before this attempt. */
   readonly lastSequence: number;
-  /** The last `mark` that was stored in the attempt before this one, or in this one where it is reattached; 0 where there was none. */
+  /** The highest `mark` that was stored in the attempt before this one, or in this one where it is reattached; 0 where there was none. */
   readonly mark: number;
   /** Every answer of the execution so far. */
   readonly answers: readonly ActionAnswer[];

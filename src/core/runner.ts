@@ -132,8 +132,10 @@ export class Runner {
   async #runTurn(): Promise<boolean> {
     const { writer } = this.#options;
     if (writer.head.inner.answerBeginsTurn) return await this.#awaitAnswer();
-    if (nextTurnInput(writer.head)?.mode === InputMode.REPLACE) return await this.#nextTurn();
     const { turn } = this.#work;
+    // An instance that went on with the turn over a restart has to stop it first.
+    const isReplaced = nextTurnInput(writer.head)?.mode === InputMode.REPLACE;
+    if (isReplaced && turn?.reattached !== true) return await this.#nextTurn();
     if (turn?.turn !== writer.head.execution.turn) return await this.#remakeTurn();
     const called = await this.#work.call(turn);
     if (this.#halt !== undefined) return false;

@@ -6,6 +6,9 @@
  */
 export type TurnAbortCause = "replaced" | "cancelled" | "failed" | "released" | "fenced" | "over";
 
+/** What an execution, and not just its turn, ends for here. */
+export type HaltCause = Exclude<TurnAbortCause, "replaced" | "over">;
+
 /** The reason of a turn's signal. */
 export class TurnAbortedError extends Error {
   override readonly name = "TurnAbortedError";

@@ -103,7 +103,8 @@ export class Attempt implements TurnOwner {
   ack(emitId: number, refusal: Error | undefined): void {
     this.outbox.ack(emitId, refusal);
     const sentItsEnd = this.#phase === "finished" || this.#phase === "cancelling";
-    if (sentItsEnd && this.#turn?.isOver && this.outbox.isEmpty && emitId === this.outbox.lastEmitId) this.drop();
+    const hasReturned = this.#turn?.isOver ?? true;
+    if (sentItsEnd && hasReturned && this.outbox.isEmpty && emitId === this.outbox.lastEmitId) this.drop();
   }
 
   /** Ends it without another word: it is over, or no longer this instance's. */
@@ -180,7 +181,7 @@ export class Attempt implements TurnOwner {
     let report: CleanupReport | undefined;
     let cleanupError = "";
     try {
-      if (turn !== undefined) report = await this.provider.cancel?.(turn, reason);
+      if (turn !== undefined) report = await this.provider.cancel?.(turn, reason, "cancelled");
     } catch (error) {
       cleanupError = error instanceof Error ? error.message : String(error);
     }

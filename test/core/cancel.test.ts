@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { InputMode } from "../../gen/ts/harnessruntime/v1/input_pb.js";
 import type { Provider } from "../../src/core/provider.js";
 import { settle } from "./fake-clock.js";
 import { aborted, gate, type Kit, only, openKit, provider } from "./kit.js";
@@ -157,6 +158,46 @@ describe("cancellation", () => {
     await settle();
     await kit.fake.advance(10_000);
     expect((await kit.get(id)).state).toBe(ExecutionState.CANCELLED);
+  });
+
+  test("C03 the hook is told what the execution ends for, also where its turn was being replaced", async () => {
+    const whys: string[] = [];
+    const stopping = gate();
+    const hold = gate();
+    const kit = await openKit({
+      providers: [
+        provider(
+          async (context) => {
+            if (context.input.text === "fail") throw new Error("no");
+            await aborted(context.signal);
+            if (context.input.text === "replace") {
+              stopping.resolve();
+              await hold.promise;
+            }
+            return { status: "cancelled" };
+          },
+          {
+            async cancel(_, __, why) {
+              whys.push(why);
+              return undefined;
+            },
+          },
+        ),
+      ],
+    });
+    await kit.over((await kit.start({ input: { text: "fail" } })).id);
+    const { id } = await kit.start();
+    await kit.until(id, "run.started");
+    await kit.cancel(id, "", true);
+    const replaced = await kit.start({ input: { text: "replace" } });
+    await kit.until(replaced.id, "run.started");
+    await kit.send(replaced.id, InputMode.REPLACE, "new");
+    await stopping.promise;
+    const closed = kit.runtime.close(0);
+    await settle();
+    hold.resolve();
+    await closed;
+    expect(whys).toEqual(["failed", "cancelled", "released"]);
   });
 
   test("C04 a success that is returned after the abort ends CANCELLED", async () => {

@@ -1,6 +1,7 @@
 import type { Execution } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { type Clock, systemClock } from "../../core/clock.js";
 import type { CleanupReport, Provider, ProviderContext, ProviderHost } from "../../core/provider.js";
+import type { HaltCause } from "../../core/turn-aborted.js";
 import { agentDriver } from "../../engine/agent/agent-driver.js";
 import { type DriverProviderOptions, driverProvider } from "../../engine/driver-provider.js";
 import { messageOf } from "../../engine/errors.js";
@@ -98,8 +99,8 @@ class AgentProvider implements Provider {
     return await this.#ready().run(context);
   }
 
-  async cancel(context: ProviderContext, reason: string) {
-    return await this.#ready().cancel?.(context, reason);
+  async cancel(context: ProviderContext, reason: string, why: HaltCause) {
+    return await this.#ready().cancel?.(context, reason, why);
   }
 
   async dispose(context: ProviderContext): Promise<void> {
