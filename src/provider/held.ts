@@ -1,5 +1,7 @@
+import { create } from "@bufbuild/protobuf";
 import type { HeldExecution, Registered } from "../../gen/ts/harnessruntime/provider/v1/provider_pb.js";
 import type { ConnectRequest, ConnectResponse } from "../../gen/ts/harnessruntime/provider/v1/provider_service_pb.js";
+import { RunSchema } from "../../gen/ts/harnessruntime/provider/v1/run_pb.js";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import type { Clock } from "../core/clock.js";
 import { isHarnessError } from "../core/errors.js";
@@ -116,9 +118,13 @@ export class Held implements AttemptHost {
       case "actionAnswer":
         this.#find(message.value)?.answer(message.value);
         break;
-      case "cancel":
-        this.#find(message.value)?.cancel(message.value);
+      case "cancel": {
+        const { executionId, attempt } = message.value;
+        // What it never had, or has no more, is confirmed as well; and a `run` that comes behind it begins nothing.
+        const unheardOf = create(RunSchema, { execution: { id: executionId }, attempt });
+        this.#attemptFor(executionId, attempt, () => new Attempt(this, unheardOf))?.cancel(message.value);
         break;
+      }
       case "ack": {
         const refusal = message.value.error === undefined ? undefined : toRefusal(message.value.error);
         const attempt = this.#find(message.value);

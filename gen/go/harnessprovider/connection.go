@@ -194,7 +194,8 @@ func (c *Connection) registered(registered *providerv1.Registered) {
 	c.wakeUp()
 }
 
-func (c *Connection) run(run *providerv1.Run) {
+// attemptFor returns the attempt of a run, new where it is later than the one there is; an earlier one is nil.
+func (c *Connection) attemptFor(run *providerv1.Run) *attempt {
 	id := run.GetExecution().GetId()
 	found := c.attempts[id]
 	if found != nil && found.number < run.GetAttempt() {
@@ -206,8 +207,18 @@ func (c *Connection) run(run *providerv1.Run) {
 		c.attempts[id] = found
 		c.order = append(c.order, found)
 	}
-	if found.number == run.GetAttempt() {
-		found.run(run)
+	if found.number > run.GetAttempt() {
+		return nil
+	}
+	return found
+}
+
+// stop ends an attempt. One that the instance never had, or has no more, is confirmed as well; and a run that comes
+// behind it begins nothing.
+func (c *Connection) stop(cancel *providerv1.Cancel) {
+	unheardOf := &providerv1.Run{Execution: &v1.Execution{Id: cancel.GetExecutionId()}, Attempt: cancel.GetAttempt()}
+	if attempt := c.attemptFor(unheardOf); attempt != nil {
+		attempt.cancel(cancel.GetReason())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	providerv1 "harness-runtime.dev/gen/go/harnessruntime/provider/v1"
+	v1 "harness-runtime.dev/gen/go/harnessruntime/v1"
 )
 
 func emit(emitID int32) *providerv1.ConnectRequest {
@@ -51,6 +52,30 @@ func TestAQuestionIsSentAgainUntilItIsAnswered(t *testing.T) {
 	o.answered("k")
 	o.reopen(2)
 	expect(t, "the third stream", sent(o), nil)
+}
+
+func TestACancelOfAnAttemptThatIsUnheardOfIsConfirmedAndItsRunBeginsNothing(t *testing.T) {
+	ran := make(chan struct{}, 1)
+	provider := &Provider{Run: func(context.Context, *Turn) (*providerv1.Outcome, error) {
+		ran <- struct{}{}
+		return nil, nil
+	}}
+	c := &Connection{
+		provider: provider, attempts: map[string]*attempt{}, wake: make(chan struct{}, 1), isRegistered: true,
+		cancel: func(error) {},
+	}
+	cancel := &providerv1.Cancel{ExecutionId: "exe_1", Attempt: 2}
+	c.receive(&providerv1.ConnectResponse{Message: &providerv1.ConnectResponse_Cancel{Cancel: cancel}})
+	<-c.wake
+	message, _ := c.next()
+	cancelled := message.GetCancelled()
+	expect(t, "what is confirmed", []any{cancelled.GetExecutionId(), cancelled.GetAttempt(), cancelled.GetEmitId()}, []any{"exe_1", int32(2), int32(1)})
+	run := &providerv1.Run{Execution: &v1.Execution{Id: "exe_1"}, Attempt: 2, Turn: 1}
+	c.receive(&providerv1.ConnectResponse{Message: &providerv1.ConnectResponse_Run{Run: run}})
+	ack := &providerv1.Ack{ExecutionId: "exe_1", Attempt: 2, EmitId: 1}
+	c.receive(&providerv1.ConnectResponse{Message: &providerv1.ConnectResponse_Ack{Ack: ack}})
+	expect(t, "what it has", c.Executions(), 0)
+	expect(t, "turns that ran", len(ran), 0)
 }
 
 func TestAnAnswerIsNewToThisProcessUnlessAnAttemptBeforeHadIt(t *testing.T) {

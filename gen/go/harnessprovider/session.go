@@ -129,7 +129,9 @@ func (c *Connection) receive(response *providerv1.ConnectResponse) {
 		c.isDrained = true
 		c.closeWhenDrained()
 	case *providerv1.ConnectResponse_Run:
-		c.run(message.Run)
+		if attempt := c.attemptFor(message.Run); attempt != nil {
+			attempt.run(message.Run)
+		}
 	case *providerv1.ConnectResponse_Input:
 		if attempt := c.find(message.Input); attempt != nil {
 			attempt.input(message.Input)
@@ -139,9 +141,7 @@ func (c *Connection) receive(response *providerv1.ConnectResponse) {
 			attempt.answer(message.ActionAnswer)
 		}
 	case *providerv1.ConnectResponse_Cancel:
-		if attempt := c.find(message.Cancel); attempt != nil {
-			attempt.cancel(message.Cancel.GetReason())
-		}
+		c.stop(message.Cancel)
 	case *providerv1.ConnectResponse_Ack:
 		if attempt := c.find(message.Ack); attempt != nil {
 			attempt.acknowledged(message.Ack)

@@ -9,7 +9,7 @@ import type {
 import type { Clock } from "../../core/clock.js";
 import type { CleanupReport, ProviderContext, TurnOutcome } from "../../core/provider.js";
 import { ProviderLostError } from "../../core/provider-lost.js";
-import { abortCause } from "../../core/turn-aborted.js";
+import { abortCause, type HaltCause } from "../../core/turn-aborted.js";
 import { Inbox, type InboxHost } from "./inbox.js";
 import type { Instance } from "./instance.js";
 import type { OutboxMessage } from "./outbox-message.js";
@@ -33,8 +33,6 @@ export interface AttemptOptions {
   readonly stored: number;
   /** The turn in which the instance said that it has it; unset where it was not asked. */
   readonly knownTurn: number | undefined;
-  /** The runtime restarted in CANCELLING: it only waits to hear that the work has stopped. */
-  readonly isEnding: boolean;
 }
 
 /** One attempt of one execution on one instance: between the runtime's port and the wire. */
@@ -44,22 +42,22 @@ export class RemoteAttempt implements InboxHost, Asker {
   readonly instance: Instance;
   readonly #clock: Clock;
   readonly #inbox: Inbox;
-  readonly #isEnding: boolean;
   readonly #questions = new Questions(this);
   readonly #knownTurn: number | undefined;
   #turn: RunningTurn | undefined;
   #cancelling: Cancelling | undefined;
+  /** Its work only has to stop: there is no turn to take what else it sends. */
+  #isStopping = false;
   #wasHeard: boolean;
   #violation: TurnOutcome | undefined;
-  /** `released`: another runtime goes on with it, so nothing more is said for it. */
-  #phase: "live" | "released" | "lost" | "over" = "live";
+  /** `released`: the next start of the runtime goes on with it, so nothing more is said for it. */
+  #phase: "live" | "released" | "fenced" | "lost" | "over" = "live";
 
-  constructor({ executionId, attempt, instance, clock, stored, knownTurn, isEnding }: AttemptOptions) {
+  constructor({ executionId, attempt, instance, clock, stored, knownTurn }: AttemptOptions) {
     this.executionId = executionId;
     this.attempt = attempt;
     this.instance = instance;
     this.#clock = clock;
-    this.#isEnding = isEnding;
     this.#knownTurn = knownTurn;
     this.#wasHeard = knownTurn !== undefined;
     this.#inbox = new Inbox(this, clock, instance.flow, stored);
@@ -75,11 +73,20 @@ export class RemoteAttempt implements InboxHost, Asker {
     return !this.#wasHeard;
   }
 
+  /** Whether the runtime runs or ends it; one that was placed after a restart may never be. */
+  get isTaken(): boolean {
+    return this.#turn !== undefined || this.#cancelling !== undefined;
+  }
+
+  get isLive(): boolean {
+    return this.#phase === "live";
+  }
+
   get isLost(): boolean {
     return this.#phase === "lost";
   }
 
-  /** Whether another runtime goes on with it. */
+  /** Whether the next start of the runtime goes on with it. */
   get isReleased(): boolean {
     return this.#phase === "released";
   }
@@ -95,37 +102,30 @@ export class RemoteAttempt implements InboxHost, Asker {
     const onAbort = (): void => this.#aborted(turn);
     context.signal.addEventListener("abort", onAbort, { once: true });
     try {
-      await turn.give(isFirst);
-      for (const request of this.#questions.takeEarly()) this.#inbox.take({ case: "requestAction", value: request });
-      void this.#inbox.resume();
-      void turn.followSteers();
-      return await turn.ended.promise;
+      if (await turn.give(isFirst)) this.#goOn(turn);
+      return await turn.outcome;
     } finally {
       context.signal.removeEventListener("abort", onAbort);
     }
   }
 
   /** Has the instance end its work, and resolves when it said so, or with what is known after `limitMs`. */
-  async cancel(context: ProviderContext, reason: string, limitMs: number): Promise<CleanupReport | undefined> {
-    const why = abortCause(context.signal);
-    if (why === "released" || why === "fenced") {
-      this.#leave(why);
-      return undefined;
-    }
+  async cancel(reason: string, why: HaltCause, limitMs: number): Promise<CleanupReport | undefined> {
     const turn = this.#turn;
-    // One that an instance came back with works, although it was given no turn by this runtime.
-    const works = turn === undefined ? this.#knownTurn !== undefined : !turn.isFinished;
-    if (!works || this.#phase !== "live") return undefined;
+    if (why === "released" || why === "fenced") this.#leave(why);
+    // What the instance was not told of by now it is never told.
+    if (turn?.isGiven === false) turn.end({ status: "cancelled" });
     try {
-      return await this.confirmCancelled(reason, limitMs);
+      return this.isLive && this.#mayWork ? await this.confirmCancelled(reason, limitMs) : undefined;
     } finally {
-      turn?.ended.resolve({ status: "cancelled" });
+      turn?.end({ status: "cancelled" });
     }
   }
 
   /** Sends `cancel` and waits for `cancelled`. */
   async confirmCancelled(reason: string, limitMs: number): Promise<CleanupReport> {
     const confirmed = Promise.withResolvers<CleanupReport>();
+    this.#isStopping = this.context() === undefined;
     this.#cancelling = { reason, confirmed };
     this.#sendCancel(reason);
     const error = `instance ${this.instance.id} did not confirm within ${limitMs} ms that the work has stopped`;
@@ -137,37 +137,35 @@ export class RemoteAttempt implements InboxHost, Asker {
 
   /** Ends it: everything that it sent is dealt with. */
   async dispose(): Promise<void> {
-    if (this.#phase === "live") {
+    if (this.isLive) {
       this.#phase = "over";
-      this.instance.connection?.ack(this.executionId, this.attempt, this.#inbox.taken, undefined);
+      this.ack(this.#inbox.taken, undefined);
     }
     await this.#inbox.close();
   }
 
   /** The instance is gone for good, or no longer has it. */
   async lost(message: string): Promise<void> {
-    if (this.#phase !== "live") return;
+    if (!this.isLive) return;
     this.#phase = "lost";
     await this.#inbox.close();
     this.#cancelling?.confirmed.resolve({ error: message });
-    this.#turn?.ended.reject(new ProviderLostError(message));
+    this.#turn?.fail(new ProviderLostError(message));
   }
 
   /** Takes a message of its outbox. */
   receive(message: OutboxMessage): void {
     this.#wasHeard = true;
-    const isOnlyEnded = this.#cancelling !== undefined && this.#turn === undefined;
-    if (this.#isEnding || isOnlyEnded) {
-      if (message.case !== "cancelled") return;
+    if (this.#isStopping) {
       this.#inbox.skipTo(message.value.emitId);
-      this.cancelled(message.value);
-    } else if (this.#phase === "live") this.#inbox.take(message);
+      if (message.case === "cancelled") this.cancelled(message.value);
+    } else if (this.isLive) this.#inbox.take(message);
   }
 
-  /** A new stream of the instance: what may not have arrived over the last one is sent again. */
+  /** A new stream of the instance: what may not have arrived over the last one is sent again, but no work that has to stop. */
   resend(): void {
-    this.#turn?.send();
-    if (this.#cancelling !== undefined) this.#sendCancel(this.#cancelling.reason);
+    if (this.#cancelling === undefined) this.#turn?.send();
+    else this.#sendCancel(this.#cancelling.reason);
   }
 
   context(): ProviderContext | undefined {
@@ -183,7 +181,7 @@ export class RemoteAttempt implements InboxHost, Asker {
   }
 
   answer(value: AnswerMessage): void {
-    if (this.#phase === "live") this.instance.connection?.send({ case: "actionAnswer", value });
+    if (this.isLive) this.instance.connection?.send({ case: "actionAnswer", value });
   }
 
   finish({ turn: number, outcome }: Finish): "wait" | "stored" {
@@ -205,11 +203,28 @@ export class RemoteAttempt implements InboxHost, Asker {
 
   violate(message: string): void {
     this.#violation ??= violation(`the provider broke the protocol: ${message}`);
-    this.#turn?.ended.resolve(this.#violation);
+    this.#turn?.end(this.#violation);
+  }
+
+  /** Has the instance stop its work: the runtime goes on without it. */
+  fence(): void {
+    this.#leave("fenced");
   }
 
   fenced(error: Error): void {
-    this.#turn?.ended.reject(error);
+    this.#turn?.fail(error);
+  }
+
+  /** Whether the instance may have work to stop: a turn that it was given, or one that it had before the runtime restarted. */
+  get #mayWork(): boolean {
+    return this.#turn === undefined ? this.#knownTurn !== undefined : this.#turn.mayRun;
+  }
+
+  /** A turn was given: what came before it is taken. */
+  #goOn(turn: RunningTurn): void {
+    for (const request of this.#questions.takeEarly()) this.#inbox.take({ case: "requestAction", value: request });
+    void this.#inbox.resume();
+    void turn.followSteers();
   }
 
   #sendCancel(reason: string): void {
@@ -223,11 +238,11 @@ export class RemoteAttempt implements InboxHost, Asker {
     if (why === "replaced") turn.interrupt();
   }
 
-  /** Lets go of it: the instance goes on for another runtime, or has to stop. */
+  /** Lets go of it: the instance goes on for the next start of the runtime, or has to stop. */
   #leave(why: "released" | "fenced"): void {
-    if (this.#phase !== "live") return;
-    this.#phase = "released";
+    if (!this.isLive) return;
+    this.#phase = why;
     if (why === "fenced") this.ack(this.#inbox.taken, fenced(this.executionId, this.attempt));
-    this.#turn?.ended.resolve({ status: "cancelled" });
+    this.#turn?.end({ status: "cancelled" });
   }
 }

@@ -9,6 +9,8 @@ import type { Clock } from "../../core/clock.js";
 
 type Message = NonNullable<MessageInitShape<typeof ConnectResponseSchema>["message"]>;
 
+/** The largest message to an instance, in bytes: a turn with its input, config, history and resume state. */
+export const MAX_RESPONSE_BYTES = 8 << 20;
 /** So many heartbeat intervals without a word, and the instance is taken for gone. */
 const SILENT_INTERVALS = 3;
 /** An instance that reads so slowly that more waits for it is taken for gone. */

@@ -73,6 +73,11 @@ export class Instance {
     for (const attempt of [...this.attempts.values()]) this.#settle(attempt, named.get(attempt.executionId));
   }
 
+  /** Those of the executions it named that are still its own. */
+  kept({ executions }: Register): readonly RemoteAttempt[] {
+    return executions.flatMap(({ executionId }) => this.attempts.get(executionId) ?? []);
+  }
+
   /** Its stream broke: it has the grace to come back, where there is anything to come back for. */
   disconnect(connection: Connection): void {
     if (this.#connection !== connection) return;

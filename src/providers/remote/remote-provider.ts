@@ -21,7 +21,9 @@ import type {
   TurnOutcome,
 } from "../../core/provider.js";
 import { ProviderLostError } from "../../core/provider-lost.js";
+import type { HaltCause } from "../../core/turn-aborted.js";
 import { RemoteAttempt } from "./attempt.js";
+import { AwaitedAttempts } from "./awaited-attempts.js";
 import type { Connection } from "./connection.js";
 import { Instance, type InstanceHost } from "./instance.js";
 import { Placement } from "./placement.js";
@@ -37,22 +39,13 @@ export interface RemoteProviderOptions {
   readonly onManifest: () => void;
 }
 
-/** An attempt that a restart of the runtime left with an instance, which may come back with it. */
-interface Awaited {
-  readonly attempt: number;
-  readonly knownTurn: number;
-  readonly stored: number;
-  readonly isEnding: boolean;
-  readonly found: PromiseWithResolvers<RemoteAttempt | undefined>;
-}
-
 /** One provider that dials in: all its instances, as the runtime's port sees them. */
 export class RemoteProvider implements Provider, InstanceHost {
   readonly cancelTimeoutMs: number;
   readonly #options: RemoteProviderOptions;
   readonly #instances = new Map<string, Instance>();
   readonly #attempts = new Map<string, RemoteAttempt>();
-  readonly #awaited = new Map<string, Awaited>();
+  readonly #awaited = new AwaitedAttempts();
   readonly #placement: Placement;
   #manifest: ProviderManifest;
   #version = "";
@@ -100,6 +93,7 @@ export class RemoteProvider implements Provider, InstanceHost {
       {},
       { retryMs: 1_000 },
     );
+    this.#awaited.close();
     for (const instance of [...this.#instances.values()]) instance.close(error);
   }
 
@@ -108,7 +102,7 @@ export class RemoteProvider implements Provider, InstanceHost {
     const { execution, attempt, signal } = context;
     const { id: executionId, conversationId } = execution;
     const place = (instance: Instance): void => {
-      this.#place(instance, { executionId, attempt, stored: 0, knownTurn: undefined, isEnding: false });
+      this.#place(instance, { executionId, attempt, stored: 0, knownTurn: undefined });
     };
     const { clock, graceMs: limitMs } = this.#options;
     const isPlaced = await this.#placement.place({ conversationId, place, signal, clock, limitMs });
@@ -126,8 +120,8 @@ export class RemoteProvider implements Provider, InstanceHost {
     return await placed.run(context);
   }
 
-  async cancel(context: ProviderContext, reason: string): Promise<CleanupReport | undefined> {
-    return await this.#attempts.get(context.execution.id)?.cancel(context, reason, this.#options.cancelTimeoutMs);
+  async cancel({ execution }: ProviderContext, reason: string, why: HaltCause): Promise<CleanupReport | undefined> {
+    return await this.#attempts.get(execution.id)?.cancel(reason, why, this.#options.cancelTimeoutMs);
   }
 
   async dispose({ execution }: ProviderContext): Promise<void> {
@@ -136,8 +130,10 @@ export class RemoteProvider implements Provider, InstanceHost {
   }
 
   async reattach(execution: Execution, signal: AbortSignal, mark: number): Promise<boolean> {
-    const found = await this.#await(execution, { stored: mark, isEnding: false }, signal);
-    return found !== undefined;
+    const found = await this.#await(execution, mark, signal);
+    if (found === undefined) return false;
+    this.#awaited.mustBeTaken(found, this.clock, this.graceMs, () => void this.#giveUp(found));
+    return true;
   }
 
   /** Tells the instance that still has a cancelled execution to stop, once more. */
@@ -147,7 +143,7 @@ export class RemoteProvider implements Provider, InstanceHost {
     const limit = new AbortController();
     const waitMs = Math.max(graceMs - cancelTimeoutMs, graceMs / 2);
     const disarm = this.clock.after(waitMs, () => limit.abort());
-    const placed = await this.#await(execution, { stored: 0, isEnding: true }, limit.signal);
+    const placed = await this.#await(execution, 0, limit.signal);
     disarm();
     if (placed === undefined) return { error: "the instance that ran it did not come back; its work may still run" };
     try {
@@ -168,20 +164,20 @@ export class RemoteProvider implements Provider, InstanceHost {
     }
     instance.connect(connection, register, manifest, version);
     last?.close(replaced(instanceId));
-    for (const { executionId, attempt } of register.executions) this.#find(instance, executionId, attempt);
+    for (const { executionId, attempt } of register.executions) {
+      this.#awaited.found(executionId, attempt, (awaited) => this.#place(instance, { executionId, ...awaited }));
+    }
     this.#changed(version);
     return instance;
   }
 
   /** What an instance that registered is answered. */
-  registered(instance: Instance, { executions }: Register): Registered {
+  registered(instance: Instance, register: Register): Registered {
     const { heartbeatMs, graceMs, protocolVersion } = this.#options;
-    const named = new Set(executions.map(({ executionId }) => executionId));
-    const kept = [...instance.attempts.values()].filter(({ executionId }) => named.has(executionId));
     return create(RegisteredSchema, {
       instanceId: instance.id,
       protocolVersion,
-      executions: kept.map(({ held }) => held),
+      executions: instance.kept(register).map(({ held }) => held),
       heartbeatInterval: durationFromMs(heartbeatMs),
       grace: durationFromMs(graceMs),
       maxEventBytes: MAX_EVENT_BYTES,
@@ -220,6 +216,8 @@ export class RemoteProvider implements Provider, InstanceHost {
     instance: Instance,
     at: Omit<ConstructorParameters<typeof RemoteAttempt>[0], "instance" | "clock">,
   ): RemoteAttempt {
+    const before = this.#attempts.get(at.executionId);
+    if (before !== undefined) void this.#giveUp(before);
     const placed = new RemoteAttempt({ ...at, instance, clock: this.clock });
     this.#attempts.set(at.executionId, placed);
     instance.attempts.set(at.executionId, placed);
@@ -228,6 +226,7 @@ export class RemoteProvider implements Provider, InstanceHost {
 
   async #end(placed: RemoteAttempt): Promise<void> {
     const { executionId, instance } = placed;
+    this.#awaited.forget(placed);
     if (this.#attempts.get(executionId) === placed) this.#attempts.delete(executionId);
     await placed.dispose();
     if (placed.isReleased) return;
@@ -236,28 +235,20 @@ export class RemoteProvider implements Provider, InstanceHost {
     else this.#changed();
   }
 
-  /** Waits for the instance that has the execution to register, until the signal. */
-  async #await(
-    { id, attempt, turn }: Execution,
-    { stored, isEnding }: Pick<Awaited, "stored" | "isEnding">,
-    signal: AbortSignal,
-  ): Promise<RemoteAttempt | undefined> {
-    const found = Promise.withResolvers<RemoteAttempt | undefined>();
-    const awaited = { attempt, knownTurn: turn, stored, isEnding, found };
-    this.#awaited.set(id, awaited);
-    signal.addEventListener("abort", () => found.resolve(undefined), { once: true });
-    const placed = await found.promise;
-    if (this.#awaited.get(id) === awaited) this.#awaited.delete(id);
-    return placed;
+  /** Has the instance stop an attempt that the runtime goes on without. */
+  async #giveUp(placed: RemoteAttempt): Promise<void> {
+    placed.fence();
+    await this.#end(placed);
   }
 
-  /** An instance says that it has an attempt: where it is waited for, it is placed there. */
-  #find(instance: Instance, executionId: string, attempt: number): void {
-    const awaited = this.#awaited.get(executionId);
-    if (awaited?.attempt !== attempt) return;
-    this.#awaited.delete(executionId);
-    const { stored, knownTurn, isEnding, found } = awaited;
-    found.resolve(this.#place(instance, { executionId, attempt, stored, knownTurn, isEnding }));
+  /** Returns the attempt as an instance has it, once that registers with it; undefined where the signal comes first. */
+  async #await(execution: Execution, stored: number, signal: AbortSignal): Promise<RemoteAttempt | undefined> {
+    const there = this.#attempts.get(execution.id);
+    const isThere = there?.attempt === execution.attempt && there.isLive;
+    const placed = isThere ? there : await this.#awaited.wait(execution, stored, signal);
+    if (placed === undefined || !signal.aborted) return placed;
+    await this.#giveUp(placed);
+    return undefined;
   }
 }
 

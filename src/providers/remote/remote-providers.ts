@@ -11,7 +11,7 @@ import { type Clock, systemClock } from "../../core/clock.js";
 import { HarnessError, invalid, isHarnessError } from "../../core/errors.js";
 import type { Log, Provider } from "../../core/provider.js";
 import type { Runtime } from "../../core/runtime.js";
-import { Connection } from "./connection.js";
+import { Connection, MAX_RESPONSE_BYTES } from "./connection.js";
 import type { Instance } from "./instance.js";
 import type { KnownManifests } from "./known-manifests.js";
 import { checkRegister, PROTOCOL_VERSION, versionOf } from "./registration.js";
@@ -40,8 +40,6 @@ export interface RemoteProvidersOptions {
 
 /** The largest message of an instance, in bytes. */
 const MAX_REQUEST_BYTES = 4 << 20;
-/** The largest message to an instance, in bytes: a turn with its input, config, history and resume state. */
-const MAX_RESPONSE_BYTES = 8 << 20;
 const MAX_PROVIDERS = 1_000;
 const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} };
 

@@ -1,4 +1,4 @@
-import { clone, create, fromJson, toBinary } from "@bufbuild/protobuf";
+import { clone, create, type DescMessage, fromJson, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { Outcome, TurnSuccess } from "../../../gen/ts/harnessruntime/provider/v1/outcome_pb.js";
 import {
@@ -7,6 +7,7 @@ import {
   HistoryItemSchema,
   type HistoryItem as HistoryMessage,
   HistoryRole,
+  InputSchema,
   type RequestAction,
   type Run,
   RunSchema,
@@ -24,17 +25,22 @@ import { valueToJson } from "../../core/value-text.js";
 const MAX_HISTORY_BYTES = 1 << 20;
 /** How much of the earlier answers is sent, in bytes: the newest of them. Any can be had by asking again. */
 const MAX_ANSWERS_BYTES = 512 << 10;
+/** How much of the inputs that were handed over before is sent, in bytes: the newest of them. */
+const MAX_INPUTS_BYTES = 2 << 20;
 
-/** Returns a turn as it is sent. */
-export async function toRun(context: ProviderContext, isFirst: boolean): Promise<Run> {
+/** Returns a turn as it is sent, with as much of the conversation's history as there is room for. */
+export function toRun(context: ProviderContext, history: readonly HistoryItem[]): Run {
   const { attempt, turn, input, resume, revision = 0 } = context;
   const execution = clone(ExecutionSchema, context.execution);
   if (execution.input !== undefined) execution.input = withoutBytes(execution.input);
-  const history = isFirst ? newest((await context.history()).map(toHistory), MAX_HISTORY_BYTES, HistoryItemSchema) : [];
-  const run = create(RunSchema, { execution, attempt, turn, revision, input, history });
+  const said = newest(history.map(toHistory), MAX_HISTORY_BYTES, HistoryItemSchema);
+  const run = create(RunSchema, { execution, attempt, turn, revision, input, history: said });
   if (resume === undefined || context.reattached) return run;
   const executionId = execution.id;
   const answers = resume.answers.map((answer) => toAnswerMessage(answer, executionId, attempt));
+  const inputs = resume.inputs.map(({ inputId, content }) => {
+    return create(InputSchema, { executionId, attempt, turn, inputId, mode: InputMode.STEER, input: content });
+  });
   run.resume = create(RunSchema, {
     resume: {
       attempt: attempt - 1,
@@ -42,9 +48,7 @@ export async function toRun(context: ProviderContext, isFirst: boolean): Promise
       state: resume.state ?? new Uint8Array(),
       lastSequence: resume.lastSequence,
       answers: newest(answers, MAX_ANSWERS_BYTES, ActionAnswerSchema),
-      inputs: resume.inputs.map(({ inputId, content }) => {
-        return { executionId, attempt, turn, inputId, mode: InputMode.STEER, input: content };
-      }),
+      inputs: newest(inputs, MAX_INPUTS_BYTES, InputSchema),
     },
   }).resume as NonNullable<Run["resume"]>;
   return run;
@@ -152,14 +156,10 @@ function withoutBytes(content: Content): Content {
 }
 
 /** Returns the last of `items` that fit, in their order. */
-function newest<T extends HistoryMessage | AnswerMessage>(
-  items: readonly T[],
-  maxBytes: number,
-  schema: typeof HistoryItemSchema | typeof ActionAnswerSchema,
-): T[] {
+function newest<D extends DescMessage>(items: readonly MessageShape<D>[], maxBytes: number, schema: D) {
   let left = maxBytes;
   const from = items.findLastIndex((item) => {
-    left -= toBinary(schema as typeof HistoryItemSchema, item as HistoryMessage).length;
+    left -= toBinary(schema, item).length;
     return left < 0;
   });
   return items.slice(from + 1);

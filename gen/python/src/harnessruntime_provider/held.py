@@ -5,6 +5,7 @@ from collections.abc import Callable
 from harnessruntime.provider.v1.provider_pb2 import HeldExecution, Registered
 from harnessruntime.provider.v1.provider_service_pb2 import Ack, ConnectRequest, ConnectResponse
 from harnessruntime.provider.v1.run_pb2 import ActionAnswer, Cancel, Input, Run
+from harnessruntime.v1.execution_pb2 import Execution
 
 from harnessruntime_provider.attempt import Attempt
 from harnessruntime_provider.provider import Provider
@@ -58,13 +59,14 @@ class Held:
         """Takes one message of the runtime for an attempt."""
         kind = response.WhichOneof("message")
         if kind == "run":
-            self._run(response.run)
+            if (attempt := self._attempt_for(response.run)) is not None:
+                attempt.run(response.run)
         elif kind == "input" and (attempt := self._find(response.input)) is not None:
             attempt.take_input(response.input)
         elif kind == "action_answer" and (attempt := self._find(response.action_answer)) is not None:
             attempt.answer(response.action_answer)
-        elif kind == "cancel" and (attempt := self._find(response.cancel)) is not None:
-            attempt.cancel(response.cancel.reason)
+        elif kind == "cancel":
+            self._cancel(response.cancel)
         elif kind == "ack" and (attempt := self._find(response.ack)) is not None:
             refusal = refusal_of(response.ack.error) if response.ack.HasField("error") else None
             if refusal is not None and refusal.reason == "FENCED":
@@ -83,16 +85,22 @@ class Held:
         if not self._attempts:
             self._emptied()
 
-    def _find(self, message: Input | ActionAnswer | Cancel | Ack) -> Attempt | None:
+    def _find(self, message: Input | ActionAnswer | Ack) -> Attempt | None:
         found = self._attempts.get(message.execution_id)
         return found if found is not None and found.attempt == message.attempt else None
 
-    def _run(self, run: Run) -> None:
+    def _cancel(self, cancel: Cancel) -> None:
+        """What it never had, or has no more, is confirmed as well; and a `run` that comes behind it begins nothing."""
+        unheard_of = Run(execution=Execution(id=cancel.execution_id), attempt=cancel.attempt)
+        if (attempt := self._attempt_for(unheard_of)) is not None:
+            attempt.cancel(cancel.reason)
+
+    def _attempt_for(self, run: Run) -> Attempt | None:
+        """Returns the attempt of a run, new where it is later than the one there is; an earlier one is none of ours."""
         found = self._attempts.get(run.execution.id)
         if found is not None and found.attempt < run.attempt:
             found.drop("a later attempt took its place")
             found = None
         if found is None:
             found = self._attempts[run.execution.id] = Attempt(self, run)
-        if found.attempt == run.attempt:
-            found.run(run)
+        return found if found.attempt == run.attempt else None

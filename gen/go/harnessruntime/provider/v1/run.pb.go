@@ -256,7 +256,8 @@ type Resume struct {
 	// The answers of the attempts before. One with `delivered` may have been applied: a provider that cannot
 	// tell must not apply it again.
 	Answers []*ActionAnswer `protobuf:"bytes,4,rep,name=answers,proto3" json:"answers,omitempty"`
-	// The inputs that were consumed for the turn and may have reached the provider. They do not come again.
+	// The inputs that were consumed for the turn and may have reached the provider, at most the newest 2 MiB of
+	// them. They do not come again.
 	Inputs []*Input `protobuf:"bytes,5,rep,name=inputs,proto3" json:"inputs,omitempty"`
 	// The turn that the execution was in when the attempt before ended. `state` is of that turn or of an earlier
 	// one. Where the `run` is of a later turn, nothing of it was begun.
@@ -555,7 +556,8 @@ func (x *ActionAnswer) GetResponder() *v1.Principal {
 }
 
 // Stop an execution: end its work, then send `cancelled`. Sent again after a reconnect; it changes nothing
-// the second time.
+// the second time. An instance that never had the attempt, or has it no more, confirms it all the same, under
+// `emit_id` 1, and begins no `run` of it any more.
 type Cancel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The execution.

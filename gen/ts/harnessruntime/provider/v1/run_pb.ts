@@ -170,7 +170,8 @@ export type Resume = Message<"harnessruntime.provider.v1.Resume"> & {
   answers: ActionAnswer[];
 
   /**
-   * The inputs that were consumed for the turn and may have reached the provider. They do not come again.
+   * The inputs that were consumed for the turn and may have reached the provider, at most the newest 2 MiB of
+   * them. They do not come again.
    *
    * @generated from field: repeated harnessruntime.provider.v1.Input inputs = 5;
    */
@@ -335,7 +336,8 @@ export const ActionAnswerSchema: GenMessage<ActionAnswer> = /*@__PURE__*/
 
 /**
  * Stop an execution: end its work, then send `cancelled`. Sent again after a reconnect; it changes nothing
- * the second time.
+ * the second time. An instance that never had the attempt, or has it no more, confirms it all the same, under
+ * `emit_id` 1, and begins no `run` of it any more.
  *
  * @generated from message harnessruntime.provider.v1.Cancel
  */
