@@ -1,11 +1,22 @@
 """What a provider keeps until the runtime has it, and what it makes of answers that come twice."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
+import grpc
 import pytest
-from harnessruntime.provider.v1.provider_service_pb2 import ConnectRequest
-from harnessruntime.provider.v1.run_pb2 import ActionAnswer, Emit, RequestAction
+from harnessruntime.provider.v1.provider_pb2 import Registered
+from harnessruntime.provider.v1.provider_service_pb2 import Ack, ConnectRequest, ConnectResponse
+from harnessruntime.provider.v1.provider_service_pb2_grpc import (
+    ProviderServiceServicer,
+    add_ProviderServiceServicer_to_server,
+)
+from harnessruntime.provider.v1.run_pb2 import ActionAnswer, Cancel, Cancelled, Emit, RequestAction, Run
+from harnessruntime.v1.execution_pb2 import Execution
 from harnessruntime_provider.answer import Answers, QuestionAbandoned
+from harnessruntime_provider.connection import Backoff, connect
+from harnessruntime_provider.context import RunContext
+from harnessruntime_provider.held import Held
 from harnessruntime_provider.outbox import Outbox
 from harnessruntime_provider.provider import Provider, failure_of, outcome_of
 from harnessruntime_provider.refusal import Refused
@@ -65,6 +76,79 @@ def test_only_the_refused_message_fails() -> None:
         assert isinstance(second.exception(), Refused)
         outbox.close(RuntimeError("over"))
         assert isinstance(outbox.add(emit).exception(), RuntimeError)
+
+    asyncio.run(scenario())
+
+
+def test_a_cancel_of_an_attempt_that_is_unheard_of_is_confirmed_and_its_run_begins_nothing() -> None:
+    async def scenario() -> None:
+        ran: list[int] = []
+
+        async def run(context: RunContext) -> None:
+            ran.append(context.turn)
+
+        woken = asyncio.Event()
+        held = Held(Provider(id="p", version="1", run=run), woken.set, lambda: None)
+        held.receive(ConnectResponse(cancel=Cancel(execution_id="exe_1", attempt=2)))
+        await woken.wait()
+        message = held.next()
+        assert message is not None
+        assert message.cancelled == Cancelled(execution_id="exe_1", attempt=2, emit_id=1)
+        held.receive(ConnectResponse(run=Run(execution=Execution(id="exe_1"), attempt=2, turn=1)))
+        held.receive(ConnectResponse(ack=Ack(execution_id="exe_1", attempt=2, emit_id=1)))
+        assert len(held) == 0
+        assert ran == []
+
+    asyncio.run(scenario())
+
+
+class Runtime(ProviderServiceServicer):
+    """Gives a run over the first stream and breaks it; says over which executions further ones register."""
+
+    def __init__(self) -> None:
+        self.registered: asyncio.Queue[list[str]] = asyncio.Queue()
+        self._is_first = True
+
+    async def Connect(
+        self, requests: AsyncIterator[ConnectRequest], context: grpc.aio.ServicerContext[ConnectRequest, ConnectResponse]
+    ) -> AsyncIterator[ConnectResponse]:
+        register = (await anext(requests)).register
+        executions = [held.execution_id for held in register.executions]
+        registered = Registered(executions=register.executions)
+        registered.grace.FromSeconds(30)
+        registered.heartbeat_interval.FromSeconds(10)
+        yield ConnectResponse(registered=registered)
+        if self._is_first:
+            self._is_first = False
+            yield ConnectResponse(run=Run(execution=Execution(id="exe_1"), attempt=1, turn=1))
+            await anext(requests)  # What the run has emitted.
+        self.registered.put_nowait(executions)
+
+
+def test_a_token_that_cannot_be_had_for_a_while_costs_no_execution() -> None:
+    async def scenario() -> None:
+        async def run(context: RunContext) -> None:
+            await context.text("a")
+
+        tries: list[str] = []
+
+        async def token() -> str:
+            tries.append("")
+            if len(tries) in (2, 3):
+                raise OSError("the vault is closed")
+            return "token"
+
+        server, runtime = grpc.aio.server(), Runtime()
+        add_ProviderServiceServicer_to_server(runtime, server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        provider = Provider(id="p", version="1", run=run)
+        connection = connect(provider, f"127.0.0.1:{port}", token=token, backoff=Backoff(base=0.01, longest=0.01))
+        assert await runtime.registered.get() == []
+        assert await asyncio.wait_for(runtime.registered.get(), 10) == ["exe_1"]
+        assert len(tries) >= 4
+        await connection.close()
+        await server.stop(None)
 
     asyncio.run(scenario())
 

@@ -64,7 +64,7 @@ class Connection:
         self._session: Session | None = None
         self._registered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._registered.add_done_callback(lambda done: done.cancelled() or done.exception())
-        self._was_registered = self._is_draining = self._is_drained = False
+        self._was_registered = self._is_draining = self._is_drained = self._is_closing = False
         self._grace = 0.0
         self._lapse: asyncio.TimerHandle | None = None
         self._task = asyncio.create_task(self._keep_connected())
@@ -96,7 +96,7 @@ class Connection:
 
     async def close(self) -> None:
         """Closes at once: what it has is lost to it."""
-        self._task.cancel()
+        self._stop()
         await asyncio.wait([self._task])
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
@@ -110,7 +110,12 @@ class Connection:
 
     def _close_when_drained(self) -> None:
         if self._is_draining and (self._is_drained or not self._was_registered) and not self._held:
-            self._task.cancel()
+            self._stop()
+
+    def _stop(self) -> None:
+        """Before Python 3.12 a cancellation is lost where it meets the end of the stream: it is said twice."""
+        self._is_closing = True
+        self._task.cancel()
 
     async def _keep_connected(self) -> None:
         loop = asyncio.get_running_loop()
@@ -119,6 +124,8 @@ class Connection:
             while True:
                 began = loop.time()
                 await self._connect_once()
+                if self._is_closing:
+                    return
                 tries = 1 if loop.time() - began > _GOOD_STREAM else tries + 1
                 await asyncio.sleep(self._backoff.wait(tries, self._longest_wait()))
         finally:
@@ -141,6 +148,8 @@ class Connection:
             log.warning("the connection broke: %s", error.details())
         except asyncio.TimeoutError:
             log.warning("the runtime says nothing more")
+        except Exception as error:  # What gives the token may fail, too: what the instance has goes on meanwhile.
+            log.warning("the connection broke: %s", str(error) or type(error).__name__)
         finally:
             self._session = None
             self._start_grace(session.last_heard)
