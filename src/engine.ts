@@ -55,6 +55,7 @@ export type {
   PlanEntryView,
 } from "./engine/event.js";
 export { createEventBus, type EventBus, type TelemetryEvent } from "./engine/event-bus.js";
+export { openFileSessions } from "./engine/file-sessions.js";
 export type { HarnessGrants } from "./engine/grants.js";
 export { HarnessRuntime } from "./engine/harness-runtime.js";
 export type { HarnessIdentity, HarnessSendMode, RunMode } from "./engine/identity.js";
@@ -104,6 +105,7 @@ export {
   type AcquireOptions,
   createMemorySessions,
   type HarnessSessionStore,
+  type MemorySessionOptions,
   type SessionLease,
   type SessionSnapshot,
 } from "./engine/session-store.js";

@@ -30,6 +30,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     store: options.store,
     clock,
     dataDir,
+    durable: options.store.durable && options.dataDir !== undefined,
     ids: options.ids ?? randomIds(() => clock.now()),
     node: options.node ?? `${hostname()}:${process.pid}`,
     log: options.log ?? SILENT,

@@ -72,6 +72,8 @@ export interface ProviderHost {
   readonly log: Log;
   /** A folder for the provider's own files that lives as long as the runtime's data. */
   readonly dataDir: string;
+  /** Whether the runtime's data outlives this process: the executions, their conversations and that folder. */
+  readonly durable: boolean;
 }
 
 export interface Availability {

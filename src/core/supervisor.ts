@@ -28,6 +28,8 @@ export interface SupervisorOptions {
   readonly node: string;
   readonly log: Log;
   readonly dataDir: string;
+  /** Whether what is stored and what is in `dataDir` outlive this process. */
+  readonly durable: boolean;
   readonly recordValue: boolean;
   readonly limits: RuntimeLimits;
   readonly retention: readonly RetentionRule[];
@@ -150,7 +152,7 @@ export class Supervisor {
   }
 
   async #openProvider(provider: Provider): Promise<void> {
-    const { log, dataDir, runtime } = this.#options;
+    const { log, dataDir, durable, runtime } = this.#options;
     const { id } = provider.manifest;
     this.registry.add(provider);
     await provider.open?.({
@@ -158,6 +160,7 @@ export class Supervisor {
       changed: () => this.#scheduler.pump(id),
       log,
       dataDir: join(dataDir, "providers", id.replaceAll(/[^A-Za-z0-9._-]/g, "_")),
+      durable,
     });
   }
 

@@ -49,7 +49,10 @@ export interface HarnessRuntimeConfig extends EngineOptions {
   completionPolicy?: CompletionPolicy;
   /** Explicit opt-in to new tool effects in completion revisions. */
   allowRevisionEffects?: boolean;
-  /** Default: in memory. */
+  /**
+   * Default: in memory, where the last 10,000 sessions are kept, at most 256 MiB. A driver that is served by a
+   * runtime whose data outlives the process has them in files beside it.
+   */
   sessionStore?: HarnessSessionStore;
   resources?: HarnessResourcePool;
   /** The most events of one run that its viewers can still see, from 2. Unset keeps them all. */
@@ -70,6 +73,11 @@ export interface EngineOptions {
   onConflict?: "refuse" | "queue";
   /** Tools, prompts, context sources and middleware as pieces, bound in order for each run. */
   abilities?: readonly HarnessAbility[];
+  /**
+   * How much of the values of `putArtifact` and of long texts is kept in all, in bytes. Beyond it the ones
+   * that were not asked for longest are forgotten; the last one is kept whatever its size. Default 256 MiB.
+   */
+  maxArtifactBytes?: number;
   /** How long the end of a run waits for its driver and all owned work, in milliseconds. Default 5,000. */
   cleanupTimeoutMs?: number;
 }
@@ -92,6 +100,10 @@ export interface EngineConfig {
   readonly abilities: readonly HarnessAbility[];
   readonly telemetry: EventBus | undefined;
   readonly sessions: HarnessSessionStore;
+  /** Whether the host chose where sessions are kept. */
+  readonly ownSessions: boolean;
+  /** Whether runs that another run began are sessions that nobody goes on with: nothing of them is kept. */
+  readonly dropsChildren: boolean;
   readonly resources: HarnessResourcePool;
   readonly artifacts: ArtifactValues;
   readonly clock: Clock;
@@ -148,6 +160,8 @@ export function memberConfig(team: EngineConfig, { driver, grants, budgets }: Te
     controller: undefined,
     completionPolicy: undefined,
     sessions: createMemorySessions(),
+    ownSessions: false,
+    dropsChildren: true,
   });
 }
 
@@ -186,6 +200,8 @@ type Services = Pick<
   | "approvalManager"
   | "telemetry"
   | "sessions"
+  | "ownSessions"
+  | "dropsChildren"
   | "resources"
   | "artifacts"
   | "clock"
@@ -200,8 +216,10 @@ function toServices(config: HarnessRuntimeConfig, served: boolean): Services {
     approvalManager: config.approvalManager,
     telemetry: config.telemetry,
     sessions: config.sessionStore ?? createMemorySessions(),
+    ownSessions: config.sessionStore !== undefined,
+    dropsChildren: false,
     resources: config.resources ?? createResourcePool(),
-    artifacts: new ArtifactValues(),
+    artifacts: new ArtifactValues(checkPositive("maxArtifactBytes", config.maxArtifactBytes ?? 256 * 1024 * 1024)),
     clock: config.clock ?? systemClock,
     onConflict,
     cleanupTimeoutMs: checkPositive("cleanupTimeoutMs", config.cleanupTimeoutMs ?? 5_000),

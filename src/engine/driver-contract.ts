@@ -7,6 +7,7 @@ import type { MessageContent } from "./message.js";
 import type { HarnessResult } from "./result.js";
 import type { HarnessStartOptions, RunHandle } from "./run-handle.js";
 import { createMemorySessions } from "./session-store.js";
+import { bindMethods } from "./snapshot.js";
 import type { ToolDef } from "./tool.js";
 
 /** What the checks of a driver need to know. */
@@ -83,7 +84,7 @@ const BASICS: readonly Check[] = [
     "it ends soon once it is cancelled, with nothing left behind",
     async (bench) => {
       const handle = bench.start();
-      await bench.until(handle, "run.started");
+      await bench.entered(handle);
       handle.cancel("a check");
       const { status, cleanupDiagnostics } = await bench.end(handle);
       must(status === "cancelled" || status === "completed", `it ended as ${status}`);
@@ -153,10 +154,16 @@ class Bench {
   readonly #contract: DriverContract;
   readonly #sessions = createMemorySessions();
   readonly #runtimes: HarnessRuntime[] = [];
+  readonly #entered = Promise.withResolvers<void>();
 
   constructor(contract: DriverContract) {
     this.#contract = contract;
-    this.driver = contract.driver();
+    const driver = bindMethods(contract.driver());
+    const start: ExecutionDriver["start"] = (request, services) => {
+      this.#entered.resolve();
+      return driver.start(request, services);
+    };
+    this.driver = { ...driver, start };
   }
 
   get config(): Omit<HarnessRuntimeConfig, "driver"> {
@@ -208,8 +215,9 @@ class Bench {
     return events;
   }
 
-  async until(handle: RunHandle, type: HarnessEvent["payload"]["type"]): Promise<void> {
-    for await (const { payload } of handle.events()) if (payload.type === type) return;
+  /** Resolves once the driver is at work, or the run is over. */
+  async entered(handle: RunHandle): Promise<void> {
+    await Promise.race([this.#entered.promise, this.end(handle)]);
   }
 
   async historyLength(): Promise<number> {

@@ -1,5 +1,7 @@
+import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { CleanupReport, Provider, ProviderContext, ProviderHost, TurnOutcome } from "../core/provider.js";
+import { abortCause } from "../core/turn-aborted.js";
 import type { UsedBefore } from "./budgets.js";
 import { memberProviderId } from "./children.js";
 import { type EngineConfig, type HarnessRuntimeConfig, memberConfig, parseConfig } from "./config.js";
@@ -8,6 +10,7 @@ import type { ExecutionDriver } from "./driver.js";
 import { toManifest, toProviderId } from "./driver-manifest.js";
 import type { EngineHost, LocalRunLink } from "./engine-host.js";
 import { EngineRun } from "./engine-run.js";
+import { openFileSessions } from "./file-sessions.js";
 import { toRunIdentity } from "./run-identity.js";
 import { runTurn } from "./run-turn.js";
 
@@ -64,11 +67,14 @@ export interface EngineProviderOptions {
 const MARGIN_MS = 1_000;
 
 /** The provider behind both the embedded runtime and {@link driverProvider}. */
-export function engineProvider(config: EngineConfig, options: EngineProviderOptions): Provider {
+export function engineProvider(given: EngineConfig, options: EngineProviderOptions): Provider {
+  let config = given;
   const runs = new Map<string, EngineRun>();
   let joined: ProviderHost | undefined;
   const host: EngineHost = {
-    config,
+    get config() {
+      return config;
+    },
     local: options.local,
     runtime: () => {
       if (joined === undefined) throw new Error("the driver's provider has joined no runtime");
@@ -93,6 +99,7 @@ export function engineProvider(config: EngineConfig, options: EngineProviderOpti
     ...(options.capacity === undefined ? {} : { capacity: options.capacity }),
     open: async (providerHost) => {
       joined = providerHost;
+      config = await withDurableSessions(given, providerHost);
       for (const [name, member] of Object.entries(config.driver.members ?? {})) {
         const id = memberProviderId(options.id, name);
         await providerHost.runtime.addProvider(
@@ -113,7 +120,7 @@ export function engineProvider(config: EngineConfig, options: EngineProviderOpti
       const run = runs.get(context.execution.id);
       if (run === undefined) return undefined;
       if (run.status !== "failed") run.status = "cancelled";
-      const diagnostics = await run.close(false);
+      const diagnostics = await run.close(goesOn(config.driver, context.signal));
       return diagnostics.length === 0 ? undefined : { error: diagnostics.join("; ") };
     },
     dispose: async (context) => {
@@ -131,4 +138,16 @@ export function engineProvider(config: EngineConfig, options: EngineProviderOpti
 /** What the attempts before this one used: a budget is the run's, not an attempt's. */
 function usedBefore({ execution: { usage } }: ProviderContext): UsedBefore {
   return { usage: fromUsage(usage), modelCalls: usage?.modelCalls ?? 0, toolCalls: usage?.toolCalls ?? 0 };
+}
+
+/** Where a served driver's conversations outlive the process, so do their sessions. */
+async function withDurableSessions(config: EngineConfig, { durable, dataDir }: ProviderHost): Promise<EngineConfig> {
+  if (!config.served || config.ownSessions || !durable) return config;
+  return { ...config, sessions: await openFileSessions(join(dataDir, "sessions"), config.clock) };
+}
+
+/** Whether the next attempt does the turn again: then its session stays as the last turn left it. */
+function goesOn({ resume }: ExecutionDriver, signal: AbortSignal): boolean {
+  const cause = abortCause(signal);
+  return resume !== undefined && (cause === "released" || cause === "fenced");
 }

@@ -172,11 +172,11 @@ export class EngineRun {
     });
   }
 
-  /** Ends everything of the run and returns what went wrong; the first call counts. */
-  close(succeeded: boolean): Promise<readonly string[]> {
+  /** Ends everything of the run and returns what went wrong; the first call counts. Unless `settled`, what there is of the history is kept. */
+  close(settled: boolean): Promise<readonly string[]> {
     if (this.#closing === undefined) {
       this.#over.abort(new Error("the run is over"));
-      this.#closing = this.#close(succeeded);
+      this.#closing = this.#close(settled);
     }
     return this.#closing;
   }
@@ -210,13 +210,13 @@ export class EngineRun {
     over.throwIfAborted();
   }
 
-  async #close(succeeded: boolean): Promise<readonly string[]> {
+  async #close(settled: boolean): Promise<readonly string[]> {
     const atWork = this.#bound();
     const diagnostics = [...(await attempt("the run's work goes on", () => atWork.within(this.#settle())))];
     atWork.stop();
     if (diagnostics.length > 0) this.#abandoned.resolve({ status: "cancelled" });
     const cleanup = this.#bound();
-    diagnostics.push(...(await this.#dispose(succeeded, cleanup)));
+    diagnostics.push(...(await this.#dispose(settled, cleanup)));
     cleanup.stop();
     const release = this.#bound();
     const releasing = async (): Promise<void> => await release.within(this.#lease?.release());
@@ -232,10 +232,10 @@ export class EngineRun {
   }
 
   /** All of it is begun, though one part may use up the time for all. */
-  async #dispose(succeeded: boolean, { within }: Bound): Promise<readonly string[]> {
+  async #dispose(settled: boolean, { within }: Bound): Promise<readonly string[]> {
     this.config.approvalManager?.cancelRun(this.id.runId);
     const partial = async (): Promise<void> => await within(this.#commitPartial());
-    const diagnostics = succeeded ? [] : [...(await attempt("the partial history was not stored", partial))];
+    const diagnostics = settled ? [] : [...(await attempt("the partial history was not stored", partial))];
     diagnostics.push(...(await this.resources.dispose(within)));
     diagnostics.push(...((await this.#abilities?.dispose(within)) ?? []));
     return diagnostics;
@@ -259,7 +259,8 @@ export class EngineRun {
     if (this.#lease === undefined || !this.#wasRead) {
       throw new RunFailure(FailureReason.PROVIDER_ERROR, "the session was not read, so it is not written");
     }
-    await this.#lease.commit(snapshot);
+    const isDropped = this.config.dropsChildren && this.id.parentRunId !== undefined;
+    if (!isDropped) await this.#lease.commit(snapshot);
   }
 
   /** What the run used, as the contract's events report it. */

@@ -12,6 +12,7 @@ import { toJson } from "./message.js";
 import type { HarnessDriverOutput } from "./result.js";
 import { LEAST_TIME_MS } from "./run-identity.js";
 import type { TurnScope } from "./turn-scope.js";
+import { putArtifact } from "./turn-services.js";
 
 /** A text that is longer than this is kept whole as an artifact too, in bytes. */
 const LONG_TEXT_BYTES = 65_536;
@@ -137,13 +138,13 @@ function instruction(decision: CompletionDecision): { readonly instruction?: str
 
 async function listArtifacts(turn: TurnScope, { artifacts, text }: HarnessDriverOutput): Promise<void> {
   const { run, context } = turn;
-  const { identity, sessionId } = run.id;
   for (const { id, mimeType } of artifacts ?? []) {
     await context.artifact({ id, name: id, mediaType: mimeType ?? "application/json" });
   }
   const sizeBytes = Buffer.byteLength(text);
-  if (sizeBytes <= LONG_TEXT_BYTES) return;
-  const id = run.config.artifacts.put(identity, sessionId, text);
+  // Clients read a long text from the log: no client could read this value.
+  if (sizeBytes <= LONG_TEXT_BYTES || run.config.served) return;
+  const id = putArtifact(run, text);
   await context.artifact({ id, name: "final-output.txt", mediaType: "text/plain", sizeBytes: BigInt(sizeBytes) });
 }
 

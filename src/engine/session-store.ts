@@ -2,6 +2,7 @@ import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { HarnessError } from "../core/errors.js";
 import { type HarnessIdentity, sessionKey } from "./identity.js";
 import type { ChatMessage } from "./message.js";
+import { RecentValues } from "./recent-values.js";
 
 /** What sessions remember between runs. One writer at a time: whoever holds the session's lease. */
 export interface HarnessSessionStore {
@@ -51,18 +52,49 @@ export const EMPTY_SESSION: SessionSnapshot = {
   replayable: true,
 };
 
-/** Returns a session store in memory, which is lost with the process. */
-export function createMemorySessions(): HarnessSessionStore {
-  return new MemorySessions();
+/** How much a session store in memory keeps. Beyond it the sessions that were not used for longest are forgotten: their next run begins them anew. */
+export interface MemorySessionOptions {
+  /** Default 10,000. */
+  readonly maxSessions?: number;
+  /** Of all sessions together, as they are kept, in bytes. The last used one is kept whatever its size. Default 256 MiB. */
+  readonly maxBytes?: number;
+}
+
+/** Returns a session store in memory, which is lost with the process and {@link MemorySessionOptions bounded}. */
+export function createMemorySessions({
+  maxSessions = 10_000,
+  maxBytes = 256 * 1024 * 1024,
+}: MemorySessionOptions = {}): HarnessSessionStore {
+  const kept = new RecentValues(maxSessions, maxBytes);
+  return lockedSessions({
+    get: async (key) => kept.get(key) as SessionSnapshot | undefined,
+    set: async (key, snapshot) => kept.set(key, snapshot),
+  });
+}
+
+/** Where sessions are kept, by their keys; it is never asked for one session by two at once. */
+export interface SessionSnapshots {
+  /** Returns a copy. */
+  get(key: string): Promise<SessionSnapshot | undefined>;
+  set(key: string, snapshot: SessionSnapshot): Promise<void>;
+}
+
+/** Returns a session store of this process: it alone gives out the leases. */
+export function lockedSessions(snapshots: SessionSnapshots): HarnessSessionStore {
+  return new LockedSessions(snapshots);
 }
 
 interface Holder {
   readonly waiting: (() => void)[];
 }
 
-class MemorySessions implements HarnessSessionStore {
-  readonly #snapshots = new Map<string, SessionSnapshot>();
+class LockedSessions implements HarnessSessionStore {
+  readonly #snapshots: SessionSnapshots;
   readonly #held = new Map<string, Holder>();
+
+  constructor(snapshots: SessionSnapshots) {
+    this.#snapshots = snapshots;
+  }
 
   async acquire(identity: HarnessIdentity, sessionId: string, options: AcquireOptions = {}): Promise<SessionLease> {
     const key = sessionKey(identity, sessionId);
@@ -82,12 +114,12 @@ class MemorySessions implements HarnessSessionStore {
     return {
       read: async () => {
         wasRead = true;
-        return structuredClone(this.#snapshots.get(key) ?? EMPTY_SESSION);
+        return (await this.#snapshots.get(key)) ?? structuredClone(EMPTY_SESSION);
       },
       commit: async (snapshot) => {
         if (!wasRead) throw new Error("a session must be read before it is committed");
         if (released) throw new Error("the session's lease was released");
-        this.#snapshots.set(key, structuredClone(snapshot));
+        await this.#snapshots.set(key, snapshot);
       },
       release: async () => {
         if (released) return;

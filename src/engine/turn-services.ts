@@ -1,6 +1,7 @@
 import { invalid } from "../core/errors.js";
 import { startChild } from "./children.js";
 import { toProviderEvent } from "./emission.js";
+import type { EngineRun } from "./engine-run.js";
 import type { HarnessEventPayload } from "./event.js";
 import { sessionKey } from "./identity.js";
 import { callControlModel, callModel, streamModel } from "./model-calls.js";
@@ -63,7 +64,7 @@ export function createServices(turn: TurnScope): HarnessExecutionServices {
     resource: (name, scope, initialize) => acquire(turn, name, scope, initialize),
     putArtifact: (value) => {
       turn.checkOpen();
-      return config.artifacts.put(id.identity, id.sessionId, value);
+      return putArtifact(run, value);
     },
     getArtifact: (artifactId) => {
       turn.checkOpen();
@@ -75,6 +76,20 @@ export function createServices(turn: TurnScope): HarnessExecutionServices {
       turn.context.saveResumeState(state);
     },
   };
+}
+
+/** Keeps a value until its session is closed, where that can be, or until there are too many. */
+export function putArtifact({ config, id }: EngineRun, value: unknown): string {
+  const { artifacts, resources, served } = config;
+  const { identity, sessionId } = id;
+  const artifactId = artifacts.put(identity, sessionId, value);
+  if (served) return artifactId;
+  const dispose = (): void => artifacts.closeSession(identity, sessionId);
+  const tied = async () => ({ value: undefined, ownership: "runtime" as const, dispose });
+  const tie = async (): Promise<void> =>
+    await resources.acquire({ kind: "session", identity, sessionId }, "harness.artifacts", tied);
+  tie().catch(() => {});
+  return artifactId;
 }
 
 async function runOwned<T>(turn: TurnScope, operation: () => Promise<T>): Promise<T> {

@@ -1,6 +1,9 @@
+import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import { ListArtifactsRequestSchema } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
 import { createMemorySessions, createResourcePool, type HarnessExecutionServices } from "../../src/engine.js";
 import { ADA, eventOf, OPTIONS, runOnce, runtimeOf, untilAborted } from "./fixtures.js";
+import { openServed } from "./served.js";
 
 describe("resources", () => {
   const made =
@@ -232,6 +235,31 @@ describe("artifacts and outputs", () => {
     expect(runtime.getArtifact(ADA, "s1", artifact?.id ?? "")).toBe(text);
     const short = "y".repeat(65_536);
     expect((await runOnce(() => short)).text).toBe(short);
+  });
+
+  test("E118 where the driver is served, clients read a long text from the log: no artifact stands for it", async () => {
+    const served = await openServed(() => "x".repeat(70_000));
+    const { id } = await served.start("hi");
+    expect((await served.wait(id)).finalOutputTruncated).toBe(true);
+    const request = create(ListArtifactsRequestSchema, { executionId: id });
+    expect((await served.runtime.listArtifacts(ADA, request)).artifacts).toEqual([]);
+  });
+
+  test("E118 values are kept up to a size, the ones used last, and until their session is closed", async () => {
+    const runtime = runtimeOf((services, { input }) => services.putArtifact(`${input}`.repeat(1_000)), {
+      maxArtifactBytes: 2_500,
+    });
+    const put = async (text: string, sessionId: string) => (await runtime.run(text, { ...OPTIONS, sessionId })).text;
+    const [a, b] = [await put("a", "s1"), await put("b", "s2")];
+    expect(runtime.getArtifact(ADA, "s1", a)).toBe("a".repeat(1_000));
+    const c = await put("c", "s1");
+    expect(runtime.getArtifact(ADA, "s2", b)).toBeUndefined();
+    expect(runtime.getArtifact(ADA, "s1", a)).toBeDefined();
+    await runtime.resources.closeSession(ADA, "s1");
+    expect([a, c].map((id) => runtime.getArtifact(ADA, "s1", id))).toEqual([undefined, undefined]);
+    const d = await put("d", "s1");
+    await runtime.resources.closeSession(ADA, "s1");
+    expect(runtime.getArtifact(ADA, "s1", d)).toBeUndefined();
   });
 
   test("E119 a structured output over 64 KiB fails with output_too_large", async () => {

@@ -9,7 +9,12 @@ import {
 import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import type { Runtime } from "../../src/core/runtime.js";
-import { type ExecutionDriver, type HarnessExecutionServices, workflowDriver } from "../../src/engine.js";
+import {
+  createMemorySessions,
+  type ExecutionDriver,
+  type HarnessExecutionServices,
+  workflowDriver,
+} from "../../src/engine.js";
 import { overCrash } from "./crash.js";
 import { ADA, driver, MAIN, model, type Script, tool, untilAborted } from "./fixtures.js";
 
@@ -162,5 +167,28 @@ describe("a run that goes on after a crash", () => {
         }),
     });
     expect(ended).toMatchObject({ state: ExecutionState.SUCCEEDED, finalOutput: "one two" });
+  });
+
+  test("E154 what the turn said before its runtime was closed is not in the history twice", async () => {
+    const said = Promise.withResolvers<void>();
+    const sessionStore = createMemorySessions();
+    let sessionId = "";
+    await overCrash({
+      until: said.promise,
+      followUps: ["second"],
+      options: { sessionStore },
+      driver: (life) =>
+        durable(async (services, request) => {
+          ({ sessionId } = request);
+          services.append([{ role: "user", content: request.input }]);
+          if (life === 1 && request.turn === 2) {
+            said.resolve();
+            return await untilAborted(services.signal);
+          }
+          return "ok";
+        }),
+    });
+    const { history } = await (await sessionStore.acquire(ADA, sessionId)).read();
+    expect(history.map(({ content }) => content)).toEqual(["first", "second"]);
   });
 });

@@ -427,11 +427,13 @@ describe("deadline", () => {
   test.each(operations)("E27 %s throws once the turn is aborted, and once it is over", async (_name, operate) => {
     let thrown: unknown;
     let kept: HarnessExecutionServices | undefined;
+    const entered = Promise.withResolvers<void>();
     const runtime = runtimeOf(
       driver(
         async (services, { signal, input }) => {
           kept = services;
           if (input === "short") return "ok";
+          entered.resolve();
           await untilAborted(signal).catch(() => {});
           thrown = await errorOf(() => operate(services));
           return "swallowed";
@@ -445,7 +447,7 @@ describe("deadline", () => {
     expect(over).toBeDefined();
     if (over !== undefined) expect(await errorOf(() => operate(over))).toBeInstanceOf(Error);
     const handle = runtime.start("long", { ...OPTIONS, sessionId: "s2" });
-    await eventOf(handle, "run.started");
+    await entered.promise;
     handle.cancel();
     expect((await handle.result()).status).toBe("cancelled");
     expect(thrown).toBeInstanceOf(Error);

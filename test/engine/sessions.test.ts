@@ -1,11 +1,15 @@
-import { describe, expect, test } from "vitest";
+import { mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import {
   type ChatMessage,
   createMemorySessions,
   type HarnessSessionStore,
+  openFileSessions,
   type SessionSnapshot,
 } from "../../src/engine.js";
-import { ADA, answer, eventOf, model, OPTIONS, runOnce, runtimeOf, untilAborted } from "./fixtures.js";
+import { ADA, answer, eventOf, ManualClock, model, OPTIONS, runOnce, runtimeOf, untilAborted } from "./fixtures.js";
 
 async function snapshotOf(
   sessions: ReturnType<typeof createMemorySessions>,
@@ -213,5 +217,71 @@ describe("sessions", () => {
       return child.reason?.code ?? child.status;
     });
     expect((await runtime.run("parent", OPTIONS)).text).toBe("session_conflict");
+  });
+});
+
+describe("what is kept of sessions", () => {
+  const commit = async (sessions: HarnessSessionStore, sessionId: string, content: string): Promise<void> => {
+    const lease = await sessions.acquire(ADA, sessionId);
+    await lease.commit({ ...(await lease.read()), history: [{ role: "user", content }] });
+    await lease.release();
+  };
+  const known = async (sessions: HarnessSessionStore, ids: readonly string[]): Promise<readonly string[]> => {
+    const found = [];
+    for (const id of ids) if ((await snapshotOf(sessions, id)).history.length > 0) found.push(id);
+    return found;
+  };
+
+  test.each([
+    ["their number", { maxSessions: 2 }],
+    ["their size", { maxBytes: 5_000 }],
+  ])("E113 memory keeps the ones that were used last, within a bound of %s", async (_what, bounds) => {
+    const sessions = createMemorySessions(bounds);
+    for (const id of ["a", "b"]) await commit(sessions, id, "x".repeat(2_000));
+    await snapshotOf(sessions, "a");
+    await commit(sessions, "c", "x".repeat(2_000));
+    expect(await known(sessions, ["a", "b", "c"])).toEqual(["a", "c"]);
+    await commit(sessions, "big", "x".repeat(10_000));
+    expect(await known(sessions, ["big"])).toEqual(["big"]);
+  });
+
+  test("E113 what is read is a copy, bytes included", async () => {
+    const sessions = createMemorySessions();
+    const image = { type: "image" as const, image: new Uint8Array([1, 2, 3]), mediaType: "image/png" };
+    const lease = await sessions.acquire(ADA, "s1");
+    await lease.commit({ ...(await lease.read()), history: [{ role: "user", content: [image] }] });
+    for (const fill of [9, 0]) {
+      const [message] = (await lease.read()).history;
+      expect(message?.content).toEqual([image]);
+      for (const part of (message?.content ?? []) as (typeof image)[]) part.image.fill(fill);
+    }
+  });
+
+  test("E113 files keep them over a restart, for nobody else to read, until 30 days pass without use", async () => {
+    const folder = join(await mkdtemp(join(tmpdir(), "sessions-")), "kept");
+    onTestFinished(() => rm(dirname(folder), { recursive: true }));
+    const clock = new ManualClock();
+    const image = { type: "image" as const, image: new Uint8Array([1, 2, 3]), mediaType: "image/png" };
+    const before = await openFileSessions(folder, clock);
+    const lease = await before.acquire(ADA, "s1");
+    await lease.commit({ ...(await lease.read()), history: [{ role: "user", content: [image] }], state: { n: 1 } });
+    await commit(before, "s2", "hello");
+    const names = await readdir(folder);
+    expect(names.length).toBe(2);
+    expect((await stat(join(folder, names[0] ?? ""))).mode & 0o077).toBe(0);
+    await writeFile(join(folder, "half.tmp"), "half");
+    const now = new Date(clock.now());
+    for (const name of names) await utimes(join(folder, name), now, now);
+
+    clock.advance(20 * 86_400_000);
+    const after = await openFileSessions(folder, clock);
+    expect(await snapshotOf(after)).toMatchObject({ history: [{ content: [image] }], state: { n: 1 } });
+    expect(await readdir(folder)).toEqual(names);
+    clock.advance(20 * 86_400_000);
+    const later = await openFileSessions(folder, clock);
+    expect(await known(later, ["s1", "s2"])).toEqual(["s1"]);
+    const [last = ""] = await readdir(folder);
+    await writeFile(join(folder, last), "broken");
+    await expect(snapshotOf(later)).rejects.toThrow("remove");
   });
 });
