@@ -9,7 +9,6 @@ import { type Ids, randomIds } from "../core/ids.js";
 import { openRuntime } from "../core/open-runtime.js";
 import type { Provider } from "../core/provider.js";
 import type { Runtime } from "../core/runtime.js";
-import type { Store } from "../core/store.js";
 import { openMemoryStore } from "../store/memory.js";
 import { type EngineConfig, type HarnessRuntimeConfig, parseConfig } from "./config.js";
 import { toContentInit } from "./contract-values.js";
@@ -26,7 +25,7 @@ import type { HarnessStartOptions, RunHandle } from "./run-handle.js";
 import { LEAST_TIME_MS, SESSION_KEY } from "./run-identity.js";
 import type { HarnessSessionStore } from "./session-store.js";
 
-/** In a store of its own, a runtime keeps the events of runs that are over for this long, in milliseconds … */
+/** In a store of its own, a runtime keeps runs that are over for this long, in milliseconds … */
 const KEEP_MS = 60_000;
 /** … and looks for older ones each time so many more are over. */
 const TRIM_EVERY = 64;
@@ -45,8 +44,8 @@ export class HarnessRuntime {
   readonly #eventCapacity: number | undefined;
   readonly #ids: Ids;
   readonly #provider: Provider;
-  readonly #store: Store;
-  readonly #ownsStore: boolean;
+  /** Stays empty where a store was given. */
+  readonly #ownStore = openMemoryStore();
   readonly #runtime: Promise<Runtime>;
   /** How many runs are over. */
   #over = 0;
@@ -61,15 +60,13 @@ export class HarnessRuntime {
     this.resources = this.#config.resources;
     const { clock, driver } = this.#config;
     this.#ids = config.ids ?? randomIds(() => clock.now());
-    this.#ownsStore = config.store === undefined;
-    this.#store = config.store ?? openMemoryStore();
     this.#provider = engineProvider(this.#config, {
       id: toProviderId(driver.id),
       capacity: 2 ** 31 - 1,
       local: (runId) => this.#runs.get(runId),
     });
     this.#runtime = openRuntime({
-      store: this.#store,
+      store: config.store ?? this.#ownStore,
       providers: [this.#provider],
       clock,
       ids: this.#ids,
@@ -144,15 +141,15 @@ export class HarnessRuntime {
     const runtime = await this.#runtime;
     if (graceMs === 0) for (const run of this.#runs.values()) run.cancel("the runtime was closed");
     await runtime.close(Math.max(graceMs, 3 * this.#config.cleanupTimeoutMs));
-    if (this.#ownsStore) await this.#store.close();
+    await this.#ownStore.close();
   }
 
-  /** A run is over: its handle has its events, so that a store of our own need not keep them for long. */
+  /** A run is over: its handle has its events and its result, and nobody else can ask for them. */
   #forget(runId: string): void {
     this.#runs.delete(runId);
     this.#over++;
-    if (!this.#ownsStore || this.#over % TRIM_EVERY !== 0) return;
-    this.#store.trim(this.#config.clock.now() - KEEP_MS).catch(() => {});
+    if (this.#over % TRIM_EVERY !== 0) return;
+    this.#ownStore.forget(this.#config.clock.now() - KEEP_MS, (executionId) => this.#runs.has(executionId));
   }
 
   #check({ identity, sessionId, runMode, deadline }: HarnessStartOptions): {

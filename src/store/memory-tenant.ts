@@ -73,6 +73,15 @@ export class MemoryTenant {
     this.#writeSide(execution, write);
   }
 
+  /** Drops executions, with all that belongs to them. */
+  forget(isForgotten: (execution: MemoryExecution) => boolean): void {
+    const forgotten = new Set([...this.executions.values()].filter(isForgotten));
+    if (forgotten.size === 0) return;
+    for (const { id } of forgotten) this.executions.delete(id);
+    this.executionOrder.removeAll((execution) => forgotten.has(execution));
+    this.actionOrder.removeAll(({ execution }) => forgotten.has(execution));
+  }
+
   createConversation(conversation: ConversationRow, idempotency: IdempotencyRecord | undefined): void {
     this.#checkIdempotency(idempotency);
     this.#checkConversation(conversation);

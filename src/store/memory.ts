@@ -27,11 +27,11 @@ import { checkAppend, storeClosed } from "./refusals.js";
  * embedded in a program and need not outlive it. Nothing leaves it but by
  * `trim`. It keeps the byte arrays that it is given and gives out the same.
  */
-export function openMemoryStore(): Store {
+export function openMemoryStore(): MemoryStore {
   return new MemoryStore();
 }
 
-class MemoryStore implements Store {
+export class MemoryStore implements Store {
   readonly kind = "memory";
   readonly durable = false;
   readonly shared = false;
@@ -193,6 +193,16 @@ class MemoryStore implements Store {
     return trimmed;
   }
 
+  /**
+   * Drops executions that ended before `endedBeforeMs`, with all that belongs to them, but for those that are
+   * `inUse`. For an owner of the store who alone knows whether anybody asks for one again.
+   */
+  forget(endedBeforeMs: number, inUse: (executionId: string) => boolean): void {
+    for (const tenant of this.#tenants.values()) {
+      tenant.forget((execution) => isOver(execution, endedBeforeMs) && !inUse(execution.id));
+    }
+  }
+
   onHint(): () => void {
     return () => {};
   }
@@ -222,7 +232,10 @@ class MemoryStore implements Store {
 }
 
 /** Whether the execution is over since before `endedBeforeMs` and still has events. */
-function isTrimmable({ row, log, lastSequence }: MemoryExecution, endedBeforeMs: number): boolean {
-  const ended = isTerminal(row.state) && row.endTimeMs !== undefined && row.endTimeMs < endedBeforeMs;
-  return ended && log.firstSequence <= lastSequence;
+function isTrimmable(execution: MemoryExecution, endedBeforeMs: number): boolean {
+  return isOver(execution, endedBeforeMs) && execution.log.firstSequence <= execution.lastSequence;
+}
+
+function isOver({ row }: MemoryExecution, endedBeforeMs: number): boolean {
+  return isTerminal(row.state) && row.endTimeMs !== undefined && row.endTimeMs < endedBeforeMs;
 }

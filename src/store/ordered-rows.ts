@@ -8,11 +8,15 @@ export interface OrderedRow {
 
 /** Rows in memory by create time, then ID. */
 export class OrderedRows<T extends OrderedRow> {
-  readonly #rows: T[] = [];
+  #rows: T[] = [];
 
   /** Adds a row; cheap where it is the newest, as it nearly always is. */
   add(row: T): void {
     this.#rows.splice(this.#indexOf({ order: row.createTimeMs, id: row.id }), 0, row);
+  }
+
+  removeAll(isRemoved: (row: T) => boolean): void {
+    this.#rows = this.#rows.filter((row) => !isRemoved(row));
   }
 
   /** The rows that match, newest first, beginning after `position` where there is one. */

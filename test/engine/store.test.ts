@@ -2,13 +2,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { ListArtifactsRequestSchema } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
 import { openRuntime } from "../../src/core/open-runtime.js";
-import { openMemoryStore } from "../../src/store/memory.js";
+import { createApprovalManager } from "../../src/engine.js";
+import { MemoryStore, openMemoryStore } from "../../src/store/memory.js";
 import { openSqliteStore } from "../../src/store/sqlite.js";
-import { ADA, eventsOf, ManualClock, OPTIONS, runtimeOf } from "./fixtures.js";
+import { ADA, eventsOf, ManualClock, OPTIONS, runtimeOf, tool, untilAborted } from "./fixtures.js";
 
 test("E198 a run is an execution: in the host's own store it is what any client of that store reads", async () => {
   const dir = await mkdtemp(join(tmpdir(), "engine-store-"));
@@ -67,4 +68,29 @@ test("E200 a handle keeps the events of its run, however long ago it was and how
   clock.advance(120_000);
   for (let count = 0; count < 70; count++) await runtime.run("hello", OPTIONS);
   expect((await eventsOf(first)).length).toBe(finalCursor);
+});
+
+test("E200 a runtime with no store of the host's keeps nothing of runs that were over a minute ago", async () => {
+  const forget = vi.spyOn(MemoryStore.prototype, "forget");
+  onTestFinished(() => forget.mockRestore());
+  const clock = new ManualClock();
+  const approvalManager = createApprovalManager({ policy: "all", onApproval: () => ({ approved: true }) });
+  const runtime = runtimeOf(
+    async (services, { input }) => {
+      if (input === "long") await untilAborted(services.signal);
+      return `${(await services.dispatch({ id: "c1", name: "a", arguments: {} })).result}`;
+    },
+    { clock, approvalManager, tools: [tool("a")], grants: { toolIds: ["a"], modelRoles: [] } },
+  );
+  const long = runtime.start("long", { ...OPTIONS, sessionId: "s2" });
+  for (let count = 0; count < 63; count++) await runtime.run("hello", OPTIONS);
+  clock.advance(61_000);
+  await runtime.run("hello", OPTIONS);
+  await vi.waitFor(() => expect(forget).toHaveBeenCalled());
+  const store = forget.mock.contexts[0] as MemoryStore;
+  const query = { tenantId: ADA.tenantId, pageSize: 100, pageToken: "" };
+  expect((await store.listExecutions(query)).items.length).toBe(2);
+  expect((await store.listActions(query)).items.length).toBe(1);
+  long.cancel();
+  expect((await long.result()).status).toBe("cancelled");
 });
