@@ -89,7 +89,7 @@ describe("a question for permission", () => {
 
   test("a cancel answers all that are open before the agent is told, and nobody is asked any more", async () => {
     const { run } = await openAgent();
-    const live = await run([{ ask_all: [ask("a").ask, ask("b").ask] }, { text: "never" }]);
+    const live = await run([{ ask_all: [ask("a").ask, ask("b").ask] }, { sleep: 5_000 }, { text: "never" }]);
     await live.action();
     await live.cancel();
     expect((await live.end()).state).toBe(ExecutionState.CANCELLED);
