@@ -11,6 +11,11 @@ export interface DriverNeeds {
   readonly durableStore: boolean;
 }
 
+/** Whether the services can enforce grants, budgets and policies on a driver: all that it does goes through them. */
+export function isGovernable({ capabilities }: ExecutionDriver): boolean {
+  return capabilities.policyCoverage === "local" && capabilities.controlledExecution;
+}
+
 /**
  * Checks what a driver says of itself. Fails with VALIDATION_ERROR where it makes
  * no sense, with {@link HarnessUnsupportedError} where this host cannot give what

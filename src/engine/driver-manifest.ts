@@ -5,8 +5,8 @@ import {
   SupportLevel,
   Topology,
 } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
-
 import type { EngineConfig } from "./config.js";
+import { isGovernable } from "./driver-check.js";
 import { SESSION_KEY } from "./run-identity.js";
 
 const { NATIVE, UNSUPPORTED } = SupportLevel;
@@ -14,9 +14,9 @@ const { NATIVE, UNSUPPORTED } = SupportLevel;
 /** Returns what a driver's provider says of itself: what the driver declares, and what the engine adds to any driver. */
 export function toManifest(config: EngineConfig, id: string): ProviderManifest {
   const { driver, completionPolicy, served } = config;
-  const { controls, policyCoverage, controlledExecution, durable } = driver.capabilities;
+  const { controls, durable } = driver.capabilities;
   const has = (condition: boolean): SupportLevel => (condition ? NATIVE : UNSUPPORTED);
-  const governable = policyCoverage === "local" && controlledExecution;
+  const governable = isGovernable(driver);
   return create(ProviderManifestSchema, {
     id,
     name: driver.id,

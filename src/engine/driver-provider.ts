@@ -7,6 +7,7 @@ import { memberProviderId } from "./children.js";
 import { type EngineConfig, type HarnessRuntimeConfig, memberConfig, parseConfig } from "./config.js";
 import { fromUsage } from "./contract-values.js";
 import type { ExecutionDriver } from "./driver.js";
+import { isGovernable } from "./driver-check.js";
 import { toManifest, toProviderId } from "./driver-manifest.js";
 import type { EngineHost, LocalRunLink } from "./engine-host.js";
 import { EngineRun } from "./engine-run.js";
@@ -94,7 +95,8 @@ export function engineProvider(given: EngineConfig, options: EngineProviderOptio
 
   return {
     manifest: toManifest(config, options.id),
-    enforcesBudgets: true,
+    // Of a driver that goes its own ways only the log tells what it used.
+    enforcesBudgets: isGovernable(config.driver),
     cancelTimeoutMs: 3 * config.cleanupTimeoutMs + MARGIN_MS,
     ...(options.capacity === undefined ? {} : { capacity: options.capacity }),
     open: async (providerHost) => {

@@ -1,10 +1,12 @@
+import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { BudgetsSchema } from "../../gen/ts/harnessruntime/v1/policy_pb.js";
 import { BudgetLedger, checkBudgets, narrowBudgets } from "../../src/engine/budgets.js";
 import { type ChatMessage, HarnessBudgetError } from "../../src/engine.js";
-import { answer, MAIN, model, runOnce, USAGE } from "./fixtures.js";
+import { answer, driver, MAIN, model, runOnce, USAGE, untilAborted } from "./fixtures.js";
 import { openServed } from "./served.js";
 
 const USER: ChatMessage = { role: "user", content: "hi" };
@@ -195,4 +197,31 @@ describe("budgets", () => {
       maxToolCalls: 1,
     });
   });
+
+  test.each([
+    ["model.completed", { maxModelCalls: 1 }],
+    ["tool.call.started", { maxToolCalls: 1 }],
+  ] as const)(
+    "E67 what a client allows a driver that goes its own ways is counted by its %s",
+    async (type, budgets) => {
+      const { capabilities } = driver(() => "");
+      const { start, wait } = await openServed({
+        ...driver((services, { signal }) => {
+          for (const nth of ["1", "2"]) {
+            if (type === "model.completed")
+              services.emit({ type, provider: "own", model: nth, role: "", usage: USAGE });
+            else services.emit({ type, toolCallId: nth, name: "own" });
+          }
+          return untilAborted(signal);
+        }),
+        capabilities: { ...capabilities, controlledExecution: false },
+      });
+      const { id } = await start("hi", { budgets: create(BudgetsSchema, budgets) });
+      const { state, error } = await wait(id);
+      expect({ state, reason: error?.reason }).toEqual({
+        state: ExecutionState.FAILED,
+        reason: FailureReason.BUDGET_EXHAUSTED,
+      });
+    },
+  );
 });
