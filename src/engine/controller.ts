@@ -12,7 +12,10 @@ import type { ToolDefinition } from "./tool.js";
  */
 export interface StepController {
   readonly id: string;
-  /** Once a run, before the first step; its overrides hold for every step. */
+  /**
+   * Once a run, before its driver is called; its overrides hold for every step. `stop` ends the run there;
+   * `activeToolIds`, which may name effects too, hold for effects as well, and for tools before the first step.
+   */
   prepareRun?(ctx: RunContext): Overrides | Promise<Overrides>;
   /** Before each model call of the driver; its overrides go before those of the run. */
   prepareStep?(step: StepInfo, ctx: RunContext): Overrides | Promise<Overrides>;
@@ -69,9 +72,9 @@ export interface StepFacts {
 export function planStep(facts: StepFacts): StepPlan {
   const { run, step, wanted, grants } = facts;
   const stop = step?.stop ?? run?.stop;
-  if (stop) throw stopped(typeof stop === "object" ? stop.reason : "the step controller stopped it");
+  if (stop) throw stopped(stop);
   const role = step?.modelRole ?? run?.modelRole ?? wanted.role ?? DEFAULT_ROLE;
-  if (!grants.modelRoles.includes(role)) throw broken(`the model role ${JSON.stringify(role)} is not granted`);
+  mustGrantRole(role, grants);
   const { role: _role, signal: _signal, tools: _tools, ...driverOptions } = wanted;
   return {
     role,
@@ -81,28 +84,42 @@ export function planStep(facts: StepFacts): StepPlan {
   };
 }
 
-/** Returns the tools that are both supplied and granted. */
-export function grantedTools(supplied: readonly string[], grants: EffectiveGrants): readonly string[] {
-  return supplied.filter((name) => grants.toolIds.includes(name));
+/**
+ * Checks what a controller says for a whole run. Throws a {@link RunFailure} where it
+ * stops it, selects what is not granted, names a tool twice or drops a required one.
+ */
+export function checkRunOverrides(run: Overrides, grants: EffectiveGrants): void {
+  if (run?.stop) throw stopped(run.stop);
+  if (run?.modelRole !== undefined) mustGrantRole(run.modelRole, grants);
+  if (run?.activeToolIds !== undefined) checkActive(run.activeToolIds, new Set(grants.toolIds), grants);
 }
 
 /** Undefined where the call shows no tools and nobody overrides that: what may be dispatched stays as it is. */
 function activeTools({ grants, supplied, wanted, run, step }: StepFacts): readonly string[] | undefined {
-  const override = step?.activeToolIds ?? run?.activeToolIds;
   const shown = wanted.tools?.map(({ name }) => name);
+  const known = new Set([...supplied, ...(shown ?? [])]);
+  // Of the run's choice a step has the tools: effects are not the model's to call.
+  const override = step?.activeToolIds ?? run?.activeToolIds?.filter((name) => known.has(name));
   const active = override ?? shown?.filter((name) => grants.toolIds.includes(name));
-  if (active === undefined) return undefined;
-  const doubled = active.find((name, index) => active.indexOf(name) !== index);
-  if (doubled !== undefined) throw broken(`the tool ${JSON.stringify(doubled)} is active twice`);
-  const granted = new Set([...grantedTools(supplied, grants), ...(shown ?? [])]);
-  const foreign = active.find((name) => !(granted.has(name) && grants.toolIds.includes(name)));
-  if (foreign !== undefined) throw broken(`the tool ${JSON.stringify(foreign)} is selected and not granted`);
-  const dropped = grants.requiredToolIds.find((name) => !active.includes(name));
-  if (dropped !== undefined) throw broken(`the required tool ${JSON.stringify(dropped)} is not among the active tools`);
+  if (active !== undefined) checkActive(active, known, grants);
   return active;
 }
 
-function stopped(reason: string): RunFailure {
+function checkActive(active: readonly string[], known: ReadonlySet<string>, grants: EffectiveGrants): void {
+  const doubled = active.find((name, index) => active.indexOf(name) !== index);
+  if (doubled !== undefined) throw broken(`the tool ${JSON.stringify(doubled)} is active twice`);
+  const foreign = active.find((name) => !(known.has(name) && grants.toolIds.includes(name)));
+  if (foreign !== undefined) throw broken(`the tool ${JSON.stringify(foreign)} is selected and not granted`);
+  const dropped = grants.requiredToolIds.find((name) => !active.includes(name));
+  if (dropped !== undefined) throw broken(`the required tool ${JSON.stringify(dropped)} is not among the active tools`);
+}
+
+function mustGrantRole(role: string, grants: EffectiveGrants): void {
+  if (!grants.modelRoles.includes(role)) throw broken(`the model role ${JSON.stringify(role)} is not granted`);
+}
+
+function stopped(stop: true | { readonly reason: string }): RunFailure {
+  const reason = typeof stop === "object" ? stop.reason : "the step controller stopped it";
   return new RunFailure(FailureReason.POLICY_STOPPED, reason);
 }
 

@@ -1,6 +1,7 @@
 import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import type { TurnOutcome } from "../core/provider.js";
 import { type BoundAbilities, bindAbilities } from "./ability.js";
+import { prepareRun } from "./ask-controller.js";
 import { attempt, type Bound, startBound } from "./bound.js";
 import { BudgetLedger, type UsedBefore } from "./budgets.js";
 import type { EngineConfig } from "./config.js";
@@ -87,6 +88,12 @@ export class EngineRun {
   /** The granted tools, those of abilities included. */
   get tools(): readonly ToolDef[] {
     return (this.#abilities?.tools ?? []).filter(({ name }) => this.id.grants.toolIds.includes(name));
+  }
+
+  /** The tools and effects that the controller left to the whole run; unset: all that are granted. */
+  get active(): ReadonlySet<string> | undefined {
+    const active = this.runOverrides?.activeToolIds;
+    return active === undefined ? undefined : new Set(active);
   }
 
   /** Returns a context of one turn. */
@@ -206,7 +213,7 @@ export class EngineRun {
     if (over.aborted) await abilities.dispose();
     over.throwIfAborted();
     this.#abilities = abilities;
-    this.runOverrides = await config.controller?.prepareRun?.(ctx);
+    this.runOverrides = await prepareRun(this, ctx);
     over.throwIfAborted();
   }
 

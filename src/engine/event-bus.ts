@@ -22,14 +22,9 @@ export type TelemetryEvent =
   | (Span & ModelCall & { readonly type: "model.start" })
   | (Span & ModelCall & { readonly type: "model.result"; readonly usage: TokenUsage; readonly finishReason: string })
   | (Span & ModelCall & { readonly type: "model.error"; readonly errorName: string })
-  | (Span & { readonly type: "controller.start"; readonly controllerId: string; readonly step: number })
-  | (Span & { readonly type: "controller.result"; readonly controllerId: string; readonly step: number })
-  | (Span & {
-      readonly type: "controller.error";
-      readonly controllerId: string;
-      readonly step: number;
-      readonly errorName: string;
-    })
+  | (Span & ControllerCall & { readonly type: "controller.start" })
+  | (Span & ControllerCall & { readonly type: "controller.result" })
+  | (Span & ControllerCall & { readonly type: "controller.error"; readonly errorName: string })
   | (Span & { readonly type: "tool.start"; readonly toolName: string })
   | (Span & { readonly type: "tool.result"; readonly toolName: string; readonly denial?: string })
   | (Span & { readonly type: "tool.error"; readonly toolName: string; readonly errorName: string });
@@ -40,6 +35,12 @@ interface Span {
   readonly sessionId: string;
   /** Milliseconds since 1970-01-01 UTC. */
   readonly timeMs: number;
+}
+
+interface ControllerCall {
+  readonly controllerId: string;
+  /** From 0. Unset where the controller prepares the run. */
+  readonly step?: number;
 }
 
 interface ModelCall {

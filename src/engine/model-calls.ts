@@ -1,13 +1,13 @@
-import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { prepareStep } from "./ask-controller.js";
 import { checkProjection } from "./context-policy.js";
-import { planStep, type StepPlan } from "./controller.js";
-import { HarnessUnsupportedError, messageOf, RunFailure } from "./errors.js";
+import type { StepPlan } from "./controller.js";
+import { HarnessUnsupportedError } from "./errors.js";
 import { isolate } from "./event-bus.js";
 import { checkMessage } from "./history.js";
 import type { ChatMessage } from "./message.js";
 import { applyBeforeModel } from "./middleware.js";
 import { DEFAULT_ROLE, type ModelConfig, type ModelProvider, type ModelResponse, type StreamChunk } from "./model.js";
-import { account, countCall, failed, finish, nameOf, type PreparedCall, reserve } from "./model-call.js";
+import { account, countCall, failed, finish, type PreparedCall, reserve } from "./model-call.js";
 import type { RunContext } from "./run-context.js";
 import type { ToolDefinition } from "./tool.js";
 import { toToolDefinition } from "./tool-schema.js";
@@ -132,7 +132,7 @@ async function prepareCall(
   await turn.emitter.room();
   for (const message of messages) checkMessage(message);
   countCall(turn);
-  const plan = await turn.guard(() => planned(turn, wanted, ctx));
+  const plan = await turn.guard(() => prepareStep(run, wanted, ctx));
   if (plan.activeToolIds !== undefined) turn.active = new Set(plan.activeToolIds);
   const chosen = bound(turn, plan, provider);
   refuseRoleSwitch(run.lastRole, plan.role, messages);
@@ -153,29 +153,6 @@ async function prepareCall(
     control: false,
     ...(wanted.signal === undefined ? {} : { signal: wanted.signal }),
   });
-}
-
-async function planned(turn: TurnScope, wanted: CallOptions, ctx: RunContext): Promise<StepPlan> {
-  const { run } = turn;
-  const { controller } = run.config;
-  const supplied = run.tools.map(({ name }) => name);
-  const facts = { grants: run.id.grants, supplied, wanted, run: run.runOverrides };
-  const index = run.nextStep++;
-  if (controller?.prepareStep === undefined) return planStep({ ...facts, step: undefined });
-  const span = run.spans.controller({ controllerId: controller.id, step: index });
-  try {
-    const tools = (wanted.tools ?? []).filter(({ name }) => run.id.grants.toolIds.includes(name));
-    const step = await controller.prepareStep({ index, tools }, ctx);
-    const plan = planStep({ ...facts, step });
-    span.end("controller.result", { controllerId: controller.id, step: index });
-    return plan;
-  } catch (error) {
-    span.end("controller.error", { controllerId: controller.id, step: index, errorName: nameOf(error) });
-    if (error instanceof RunFailure) throw error;
-    throw new RunFailure(FailureReason.PROVIDER_ERROR, `the step controller failed: ${messageOf(error)}`, {
-      cause: error,
-    });
-  }
 }
 
 /** The model behind the planned role, once the options are ones that its binding lets a caller set. */

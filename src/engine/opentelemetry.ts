@@ -42,7 +42,8 @@ export function traceEngine(bus: EventBus, tracer: Tracer = trace.getTracer("har
 function nameOf(event: TelemetryEvent): string {
   if ("toolName" in event) return `execute_tool ${event.toolName}`;
   if ("modelId" in event) return `chat ${event.modelId}`;
-  if ("controllerId" in event) return `control_step ${event.controllerId}`;
+  if ("controllerId" in event)
+    return `${event.step === undefined ? "control_run" : "control_step"} ${event.controllerId}`;
   return `invoke_agent ${"driverId" in event ? event.driverId : ""}`.trim();
 }
 

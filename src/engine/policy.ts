@@ -32,7 +32,7 @@ export interface CallFacts {
   readonly call: ToolCall;
   readonly ctx: RunContext;
   readonly grants: EffectiveGrants;
-  /** The tools of the current step; unset for an effect, which has none. */
+  /** What the current step may call: for an effect, what the run may. Unset: all that is granted. */
   readonly active?: ReadonlySet<string>;
   /** 0 for a turn's first result. */
   readonly revision: number;

@@ -144,6 +144,7 @@ function isSame(left: unknown, right: unknown): boolean {
 
 function decide(turn: TurnScope, call: ToolCall, within: boolean, target: Target): Promise<PolicyDecision> {
   const { run } = turn;
+  const active = target.stepped ? turn.active : run.active;
   return decideCall({
     call,
     ctx: turn.ctx,
@@ -152,7 +153,7 @@ function decide(turn: TurnScope, call: ToolCall, within: boolean, target: Target
     allowRevisionEffects: run.config.allowRevisionEffects,
     count: () => within,
     policy: run.config.executionPolicy,
-    ...(target.stepped && turn.active !== undefined ? { active: turn.active } : {}),
+    ...(active === undefined ? {} : { active }),
     ...(target.effect === undefined ? {} : { effect: target.effect }),
   });
 }

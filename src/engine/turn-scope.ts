@@ -33,6 +33,7 @@ export class TurnScope {
     this.context = context;
     this.emitter = new Emitter(context);
     this.input = input;
+    this.active = run.active;
     this.revision = revision;
     this.entry = entry;
     this.ctx = run.context(context.signal, () => this.services);

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import type { ChatMessage, ContextPolicy, HarnessRuntimeConfig, StepOverrides } from "../../src/engine.js";
+import type {
+  ChatMessage,
+  ContextPolicy,
+  HarnessDenialError,
+  HarnessRuntimeConfig,
+  StepOverrides,
+} from "../../src/engine.js";
 import { answer, model, runOnce, tool } from "./fixtures.js";
 
 const USER: ChatMessage = { role: "user", content: "hi" };
@@ -61,6 +67,28 @@ describe("StepController", () => {
     ]);
   });
 
+  test("E84 what prepareRun leaves active holds before the first step too, and for effects", async () => {
+    const result = await runOnce(
+      async (services) => {
+        const tried = ["a", "b"].map((name) => services.dispatch({ id: name, name, arguments: {} }));
+        const denials: string[] = (await Promise.all(tried)).map(({ denial }) => denial ?? "ran");
+        for (const effect of ["save", "send"]) {
+          const done = services.dispatchEffect(effect, {}, async () => "ran");
+          denials.push(await done.catch(({ denial }: HarnessDenialError) => denial));
+        }
+        const own = model();
+        await services.model(own, [USER], { tools: SHOWN });
+        return [...denials, ...(own.calls[0]?.options.tools ?? []).map(({ name }) => name)].join();
+      },
+      {
+        tools: TOOLS,
+        grants: { toolIds: ["a", "b", "save", "send"], modelRoles: ["main"] },
+        controller: { id: "c", prepareRun: () => ({ activeToolIds: ["a", "save"] }) },
+      },
+    );
+    expect(result).toMatchObject({ status: "completed", text: "ran,policy,ran,policy,a" });
+  });
+
   test("E84 it is told the tools that the call would show, and may put a context policy in place of the run's", async () => {
     const told: unknown[] = [];
     const own = model();
@@ -113,6 +141,27 @@ describe("StepController", () => {
     const { result, calls } = await step({ stop: { reason: "enough" } });
     expect(result).toMatchObject({ status: "stopped", reason: { code: "policy_stopped", message: "enough" } });
     expect(calls).toEqual([]);
+  });
+
+  test.each<[string, StepOverrides, string]>([
+    ["stop", { activeToolIds: [], stop: true }, "policy_stopped"],
+    ["a role that is not granted", { modelRole: "boss" }, "execution_failed"],
+    ["a tool that is not granted", { activeToolIds: ["z"] }, "execution_failed"],
+    ["a required tool left out", { activeToolIds: ["a"] }, "execution_failed"],
+  ])("E87 with %s from prepareRun the run ends and its driver is never called", async (_what, overrides, code) => {
+    let called = false;
+    const result = await runOnce(
+      () => {
+        called = true;
+        return "ok";
+      },
+      {
+        tools: TOOLS,
+        grants: { toolIds: ["a", "b"], requiredToolIds: ["b"], modelRoles: ["main"] },
+        controller: { id: "c", prepareRun: () => overrides },
+      },
+    );
+    expect({ called, code: result.reason?.code }).toEqual({ called: false, code });
   });
 
   test("E88 a controller that throws fails the run", async () => {

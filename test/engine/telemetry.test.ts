@@ -23,12 +23,14 @@ test("E131 runs, models, controllers and tools come as pairs, with no prompts or
       telemetry,
       grants: { ...MAIN, toolIds: ["a"] },
       tools: [tool("a", { execute: () => "classified" })],
-      controller: { id: "c", prepareStep: () => undefined },
+      controller: { id: "c", prepareRun: () => undefined, prepareStep: () => undefined },
     },
   );
   stop();
   expect(events.map(({ type }) => type)).toEqual([
     "run.start",
+    "controller.start",
+    "controller.result",
     "controller.start",
     "controller.result",
     "model.start",
@@ -43,6 +45,8 @@ test("E131 runs, models, controllers and tools come as pairs, with no prompts or
     "tool.result",
     "run.complete",
   ]);
+  const steps = events.flatMap((event) => (event.type === "controller.start" ? [event.step] : []));
+  expect(steps).toEqual([undefined, 0, 1]);
   const open = new Map<string, number>();
   for (const { spanId } of events) open.set(spanId, (open.get(spanId) ?? 0) + 1);
   expect([...open.values()].every((count) => count === 2)).toBe(true);
