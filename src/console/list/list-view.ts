@@ -35,6 +35,9 @@ export interface ListHandle {
   firstVisible(): number;
 }
 
+/** Loads more rows, if there are any; resolves with whether it is to be asked again where the end is still near. */
+export type LoadMore = () => Promise<boolean> | undefined;
+
 /** What a list of rows knows about its screen. */
 export interface ListView {
   readonly handle: ListHandle;
@@ -46,7 +49,7 @@ export interface ListView {
   /** Scrolls and draws as the rows that were taken want it; call it once they are in the page. */
   sync(): void;
   /** Follows the element that scrolls; returns what ends it. */
-  attach(scroller: HTMLElement, onNearEnd: () => void): () => void;
+  attach(scroller: HTMLElement, onNearEnd: LoadMore): () => void;
   /** Measures a row's element from now on; returns what ends it. */
   measure(item: HTMLElement): () => void;
 }
@@ -80,7 +83,8 @@ export function createListView({
   const pinned = signal(follow);
   const away = signal(false);
   let scroller: HTMLElement | undefined;
-  let nearEnd = (): void => undefined;
+  let loadMore: LoadMore = () => undefined;
+  let loading = false;
   let lastTop = 0;
   let target = { index: -1, corrections: 0, focus: false };
   /** Where the list is scrolled to with the rows that were taken, until the page has them. */
@@ -98,7 +102,15 @@ export function createListView({
     const top = lastTop - rowsTop();
     const bottom = top + scroller.clientHeight;
     showRange(top, bottom);
-    if (bottom + scroller.clientHeight > heights.total) nearEnd();
+    if (bottom + scroller.clientHeight > heights.total) void nearEnd();
+  };
+
+  const nearEnd = async (): Promise<void> => {
+    if (loading) return;
+    loading = true;
+    const again = await loadMore();
+    loading = false;
+    if (again) sync();
   };
 
   const scrollAsWanted = (element: HTMLElement): void => {
@@ -238,7 +250,7 @@ export function createListView({
     sync,
     attach(element, onNearEnd) {
       scroller = element;
-      nearEnd = onNearEnd;
+      loadMore = onNearEnd;
       element.addEventListener("scroll", onScroll, { passive: true });
       for (const name of ["wheel", "touchmove", "keydown"]) element.addEventListener(name, release, { passive: true });
       screen.observe(element);

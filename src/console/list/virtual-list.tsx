@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { createListView, type ListHandle, type ListView, type RowKey } from "./list-view.js";
+import { createListView, type ListHandle, type ListView, type LoadMore, type RowKey } from "./list-view.js";
 
 export interface VirtualListProps<Row> {
   /** What the list is of, for those who do not see it. */
@@ -24,7 +24,7 @@ export interface VirtualListProps<Row> {
   /** Called when the focus comes into a row. */
   onFocusRow?(key: RowKey): void;
   /** Called when the rows that are shown come within a screen of the last one. */
-  onNearEnd?(): void;
+  readonly onNearEnd?: LoadMore;
 }
 
 /** A list of any length, of which only the rows in view exist. */

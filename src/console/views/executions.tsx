@@ -71,17 +71,15 @@ export function ExecutionsView({ filter }: { readonly filter: ExecutionFilter })
 const idOf = ({ id }: Execution): string => id;
 const renderExecution = (execution: Execution) => <ExecutionRow execution={execution} />;
 
-let loading = false;
-
-function loadMore(list: ExecutionList): void {
-  if (loading || !list.more.peek()) return;
-  loading = true;
-  list
-    .loadMore()
-    .catch(notifyError)
-    .finally(() => {
-      loading = false;
-    });
+function loadMore(list: ExecutionList): Promise<boolean> | undefined {
+  if (!list.more.peek()) return undefined;
+  return list.loadMore().then(
+    () => true,
+    (error) => {
+      notifyError(error);
+      return false;
+    },
+  );
 }
 
 function ExecutionRow({ execution }: { readonly execution: Execution }) {
