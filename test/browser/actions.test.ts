@@ -65,6 +65,21 @@ describe("the inbox", () => {
     await context.close();
   });
 
+  test("shows what is over, and what comes to be over while one looks", async () => {
+    const executionId = await ask("Over later");
+    const { page, context } = await openTab(browser);
+    await page.goto(`${site.url}/#/inbox?show=closed`);
+    const row = page.locator(`a.closed-row[href="#/executions/${executionId}"]`);
+    await page.getByRole("link", { name: "Closed" }).waitFor();
+    await page.getByText("Loading…").waitFor({ state: "detached" });
+    expect(await row.count()).toBe(0);
+    const { actions } = await site.client.actions.listActions({ executionId });
+    const actionId = actions[0]?.id ?? "";
+    await site.client.actions.respondAction({ executionId, actionId, response: { approved: true } });
+    await row.waitFor();
+    await context.close();
+  });
+
   test("is worked through with j, k, a and d alone, and a denial is asked about first", async () => {
     const first = await ask("One");
     const second = await ask("Two");

@@ -52,6 +52,11 @@ describe("where the server asks for a token", () => {
     await page.getByLabel("Token").fill(mute);
     await page.keyboard.press("Enter");
     await page.getByRole("alert").getByText("PERMISSION_DENIED").waitFor();
+    for (const view of ["providers", "start"]) {
+      await page.goto(`${site.url}/#/${view}`);
+      await page.locator(`.view-${view}`).getByRole("alert").getByText("PERMISSION_DENIED").waitFor();
+    }
+    await page.goto(`${site.url}/#/executions`);
     await page.getByRole("button", { name: "Use another token" }).click();
     await page.getByLabel("Token").fill(secret);
     await page.keyboard.press("Enter");

@@ -122,7 +122,9 @@ describe("a lost connection", () => {
     await at.stop();
     const banner = page.getByRole("status").filter({ hasText: "Connection lost." });
     await banner.waitFor();
-    expect(await banner.textContent()).toMatch(/Shown up to event 30\d\./);
+    expect(await banner.textContent()).toMatch(/Shown up to event 30\d\. Trying again/);
+    // What changes every second is for the eye: it would be said aloud each time.
+    expect(await banner.ariaSnapshot()).not.toContain("Trying again");
     await at.restart();
     await banner
       .getByRole("button", { name: "Try now" })
@@ -242,6 +244,29 @@ test("a log whose beginning is no longer kept is shown from where it is", async 
   await page.getByText("kept from 40 on").waitFor();
   await page.locator(".event-row:focus .sequence", { hasText: "45" }).waitFor();
   expect((await shownSequences(page))[0]).toBe(kept);
+  await tab.context.close();
+});
+
+test("an action is shown although the execution could not be read when it was opened", async () => {
+  const { at, tab } = await open();
+  const id = await startScript(at, "Unread", [{ await_steer: true }, APPROVAL]);
+  await untilState(at, id, RUNNING);
+  const { page } = tab;
+  await page.goto(`${at.url}/#/executions/${id}`);
+  await page.getByRole("textbox", { name: "Steer this execution" }).waitFor();
+  let refused = 0;
+  await page.route("**/GetExecution", async (route) => {
+    refused++;
+    await route.fulfill({ status: 403, json: { code: "permission_denied", message: "not now" } });
+  });
+  await at.client.executions.sendInput({ executionId: id, input: { text: "on" }, mode: 2 });
+  await page.locator(".row-action").waitFor();
+  await eventually(() => expect(refused).toBeGreaterThan(0));
+  await setHidden(page, true);
+  await page.unroute("**/GetExecution");
+  expect(await page.getByRole("button", { name: "Approve" }).count()).toBe(0);
+  await setHidden(page, false);
+  await page.getByRole("button", { name: "Approve" }).waitFor();
   await tab.context.close();
 });
 

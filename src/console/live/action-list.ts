@@ -5,6 +5,8 @@ import { keepLive, type Live } from "./live.js";
 import { createViewSync } from "./view-sync.js";
 
 const PAGE_SIZE = 200;
+/** How often the actions that are over are read again. */
+const CLOSED_MS = 3_000;
 
 /** Actions of all executions. */
 export interface ActionList extends Live {
@@ -38,12 +40,14 @@ export function watchPendingActions(): ActionList {
 export function readClosedActions(): ActionList {
   const list = createList((a, b) => createMs(b) - createMs(a));
   const { RESPONDED, EXPIRED, ABANDONED } = ActionState;
-  const read = async (signal: AbortSignal): Promise<boolean> => {
-    const states = [RESPONDED, EXPIRED, ABANDONED];
-    list.replace((await client.actions.listActions({ states, pageSize: PAGE_SIZE }, { signal })).actions);
-    return true;
-  };
-  const live = keepLive({ stream: read, poll: read });
+  const states = [RESPONDED, EXPIRED, ABANDONED];
+  const live = keepLive({
+    pollIntervalMs: CLOSED_MS,
+    async poll(signal) {
+      list.replace((await client.actions.listActions({ states, pageSize: PAGE_SIZE }, { signal })).actions);
+      return false;
+    },
+  });
   return { ...live, ...list };
 }
 

@@ -1,4 +1,5 @@
 import type { Event } from "../../../gen/ts/harnessruntime/v1/event_pb.js";
+import { orAborted } from "./pulse.js";
 
 /** How long one frame of the screen may be spent on events, in milliseconds, so that scrolling stays at 60 a second. */
 const BUDGET_MS = 6;
@@ -8,8 +9,8 @@ const BACKLOG = 20_000;
 
 /** Hands events to the page in slices, once for each frame of the screen. */
 export interface EventIntake {
-  /** Takes events, in order. Resolves when there is room for more. */
-  push(events: readonly Event[]): Promise<void>;
+  /** Takes events, in order. Resolves when there is room for more; throws the signal's reason where that comes first. */
+  push(events: readonly Event[], signal: AbortSignal): Promise<void>;
   close(): void;
 }
 
@@ -38,12 +39,13 @@ export function createEventIntake(show: (events: readonly Event[]) => void): Eve
     }
   };
   return {
-    async push(events) {
+    async push(events, signal) {
       if (events.length === 0) return;
       for (const event of events) queue.push(event);
       const full = queue.length - taken >= BACKLOG;
       if (frame === 0) frame = requestAnimationFrame(drain);
-      if (full) await room.promise;
+      // A page that is hidden has no frames, and no room, until it is seen again.
+      if (full) await orAborted(room.promise, signal);
     },
     close() {
       cancelAnimationFrame(frame);

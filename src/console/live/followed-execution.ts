@@ -9,6 +9,7 @@ import { client } from "../session.js";
 import { createTimeline, type Timeline } from "../timeline/timeline.js";
 import { createEventIntake } from "./event-intake.js";
 import { keepLive, type Live } from "./live.js";
+import { createReader } from "./reader.js";
 
 /** One execution and its log, kept current. */
 export interface FollowedExecution extends Live {
@@ -31,8 +32,6 @@ export interface FollowedExecution extends Live {
 
 /** The most events in one frame: as many as are decoded without the page standing still. */
 const MAX_BATCH = 2_000;
-/** The least time between two reads of the execution itself. */
-const READ_INTERVAL_MS = 250;
 
 /** Follows an execution through its last event. Each event is shown once and in order, whatever becomes of the connection. */
 export function followExecution(executionId: string): FollowedExecution {
@@ -64,14 +63,16 @@ export function followExecution(executionId: string): FollowedExecution {
   });
 
   /** Takes a frame; returns whether it is the last. */
-  const takeFrame = async (frame: WatchEventsResponse): Promise<boolean> => {
+  const takeFrame = async (frame: WatchEventsResponse, signal: AbortSignal): Promise<boolean> => {
+    // The server is there again, and may have no event that would say so.
+    reader.makeUp();
     const step = nextStep(cursor, frame);
     cursor = step.cursor;
     batch(() => {
       headSequence.value = Math.max(headSequence.value, frame.headSequence);
       state.value = frame.state;
     });
-    await intake.push(step.events);
+    await intake.push(step.events, signal);
     if (step.ended) reader.read();
     return step.ended;
   };
@@ -96,7 +97,7 @@ export function followExecution(executionId: string): FollowedExecution {
     const request = { executionId, afterSequence, follow, maxBatch: MAX_BATCH };
     for await (const frame of client.executions.watchEvents(request, { signal })) {
       heard();
-      if (await takeFrame(frame)) return true;
+      if (await takeFrame(frame, signal)) return true;
       signal.throwIfAborted();
     }
     return isTerminal(state.peek()) && cursor.afterSequence === headSequence.peek();
@@ -129,26 +130,4 @@ export function followExecution(executionId: string): FollowedExecution {
 /** Text and reasoning grow the log only; all else may change what the execution says of itself. */
 function changesMore({ payload }: Event): boolean {
   return payload.case !== "outputTextDelta" && payload.case !== "outputReasoningDelta";
-}
-
-/** Reads soon, and not more often than {@link READ_INTERVAL_MS}; the last wish is always fulfilled. */
-function createReader(run: () => Promise<void>): { read(): void; close(): void } {
-  let wanted = false;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const begin = (): void => {
-    wanted = false;
-    timer = setTimeout(() => {
-      timer = undefined;
-      if (wanted) begin();
-    }, READ_INTERVAL_MS);
-    // What could not be read is said by the link, which has lost the same server.
-    run().catch(() => undefined);
-  };
-  return {
-    read() {
-      wanted = true;
-      if (timer === undefined) begin();
-    },
-    close: () => clearTimeout(timer),
-  };
 }

@@ -22,10 +22,12 @@ export type Link =
 
 /** Where a view's data come from. Both ways resolve with whether everything has come. */
 export interface LiveSource {
-  /** Reads one stream to its end; calls `heard` with every frame, heartbeats among them. */
-  stream(signal: AbortSignal, heard: () => void): Promise<boolean>;
+  /** Reads one stream to its end; calls `heard` with every frame, heartbeats among them. Unset: there is none. */
+  stream?(signal: AbortSignal, heard: () => void): Promise<boolean>;
   /** Asks once. */
   poll(signal: AbortSignal): Promise<boolean>;
+  /** How long after an answer it asks again. Default a second. */
+  readonly pollIntervalMs?: number;
 }
 
 /** A view's data that are kept current until `close`. */
@@ -124,9 +126,9 @@ async function readOnce(
   closed: AbortSignal,
 ): Promise<boolean> {
   const round = openRound(closed);
-  const slot = await takeStreamSlot();
+  const slot = source.stream === undefined ? undefined : await takeStreamSlot();
   try {
-    if (slot === undefined) return await ask(source, heard, round.signal);
+    if (slot === undefined || source.stream === undefined) return await ask(source, heard, round.signal);
     const take = (): void => {
       round.heard();
       heard("live");
@@ -145,7 +147,7 @@ async function readOnce(
 async function ask(source: LiveSource, heard: (state: "polling") => void, signal: AbortSignal): Promise<boolean> {
   const ended = await source.poll(signal);
   heard("polling");
-  if (!ended) await pause(POLL_INTERVAL_MS, signal);
+  if (!ended) await pause(source.pollIntervalMs ?? POLL_INTERVAL_MS, signal);
   return ended;
 }
 

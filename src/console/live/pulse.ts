@@ -31,6 +31,19 @@ export async function whileVisible(run: () => Promise<number>, signal: AbortSign
   }
 }
 
+/** Resolves as `promise` does. Throws the signal's reason where that comes first. */
+export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const abort = (): void => reject(signal.reason);
+  signal.addEventListener("abort", abort);
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
 async function nextEvent(target: EventTarget, name: string, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   await new Promise<void>((resolve, reject) => {

@@ -1,9 +1,9 @@
 import { Code } from "@connectrpc/connect";
-import { type ReadonlySignal, signal } from "@preact/signals";
+import { batch, type ReadonlySignal, signal } from "@preact/signals";
 import { HealthCheckResponse_ServingStatus as ServingStatus } from "../../../gen/ts/grpc/health/v1/health_pb.js";
 import type { Provider } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
 import type { DescribeRuntimeResponse } from "../../../gen/ts/harnessruntime/v1/runtime_service_pb.js";
-import { toRpcError } from "../../client/errors.js";
+import { type HarnessRpcError, isRetryable, toRpcError } from "../../client/errors.js";
 import { client, health, unanswered } from "../session.js";
 import { whileVisible } from "./pulse.js";
 
@@ -14,6 +14,7 @@ const healthSignal = signal<ServerHealth>("unknown");
 const pendingSignal = signal(0);
 const morePending = signal(false);
 const providersSignal = signal<readonly Provider[] | undefined>(undefined);
+const refusalSignal = signal<HarnessRpcError | undefined>(undefined);
 const descriptionSignal = signal<DescribeRuntimeResponse | undefined>(undefined);
 
 export const serverHealth: ReadonlySignal<ServerHealth> = healthSignal;
@@ -22,6 +23,8 @@ export const pendingActions: ReadonlySignal<number> = pendingSignal;
 export const pendingActionsMore: ReadonlySignal<boolean> = morePending;
 /** All providers by id; undefined until they were read. */
 export const providers: ReadonlySignal<readonly Provider[] | undefined> = providersSignal;
+/** Why the server does not show the providers; undefined while it may. */
+export const providersRefusal: ReadonlySignal<HarnessRpcError | undefined> = refusalSignal;
 /** What the runtime says of itself; undefined until it was read. */
 export const description: ReadonlySignal<DescribeRuntimeResponse | undefined> = descriptionSignal;
 
@@ -34,6 +37,7 @@ const MOST_PENDING = 99;
 
 /** Keeps what every view needs to know: by short calls now and then, so that the one stream is the view's own. */
 export function watchServer(signal: AbortSignal): void {
+  refusalSignal.value = undefined;
   void whileVisible(readHealth, signal);
   void whileVisible(async () => await readPending().then(() => PENDING_MS), signal);
   void whileVisible(async () => await readProviders().then(() => PROVIDERS_MS), signal);
@@ -60,10 +64,14 @@ export async function readProviders(): Promise<void> {
       all.push(...page.providers);
       pageToken = page.nextPageToken;
     } while (pageToken !== "");
-    providersSignal.value = all;
+    batch(() => {
+      providersSignal.value = all;
+      refusalSignal.value = undefined;
+    });
     descriptionSignal.value ??= await client.runtime.describeRuntime({});
-  } catch {
-    // Health says it.
+  } catch (error) {
+    // Where nobody answers, health says it.
+    if (!isRetryable(error)) refusalSignal.value = toRpcError(error);
   }
 }
 

@@ -15,7 +15,8 @@ export function LinkBanner({ live, lost }: { readonly live: Live; readonly lost?
       <div class="banner attention" role="status">
         <Icon name="bang" />
         <span>
-          Connection lost. {lost?.()} {seconds > 0 ? `Trying again in ${seconds} s.` : "Trying again."}
+          Connection lost. {lost?.()} {/* Not said aloud, which it would be every second. */}
+          <span aria-hidden="true">{seconds > 0 ? `Trying again in ${seconds} s.` : "Trying again."}</span>
         </span>
         <button type="button" onClick={live.retryNow}>
           Try now
@@ -23,12 +24,16 @@ export function LinkBanner({ live, lost }: { readonly live: Live; readonly lost?
       </div>
     );
   }
-  if (link.state !== "failed") return null;
+  return link.state === "failed" ? <Refusal error={link.error} /> : null;
+}
+
+/** Says why the server does not show what was asked for. */
+export function Refusal({ error }: { readonly error: unknown }) {
   return (
     <div class="banner bad" role="alert">
       <Icon name="cross" />
-      <span dir="auto">{errorText(link.error)}</span>
-      {tokenUsed.value && toRpcError(link.error).code === Code.PermissionDenied ? (
+      <span dir="auto">{errorText(error)}</span>
+      {tokenUsed.value && toRpcError(error).code === Code.PermissionDenied ? (
         <button type="button" onClick={forgetToken}>
           Use another token
         </button>

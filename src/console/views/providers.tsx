@@ -1,7 +1,8 @@
 import type { ConformanceResult, Provider } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { SupportLevel } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
-import { providers } from "../live/server-state.js";
+import { providers, providersRefusal } from "../live/server-state.js";
 import { JsonView } from "../parts/json-view.js";
+import { Refusal } from "../parts/link-state.js";
 import { Ago } from "../parts/times.js";
 import { useTitle } from "../parts/title.js";
 import { hrefOf } from "../route.js";
@@ -18,7 +19,7 @@ export function ProvidersView() {
         <h1>Providers</h1>
       </header>
       <section class="scroller page" tabIndex={0} aria-label="Providers">
-        {all === undefined ? <p class="empty quiet">Loading…</p> : null}
+        {all === undefined ? <NoProviders /> : null}
         {all?.length === 0 ? <p class="empty quiet">No provider is configured.</p> : null}
         {all?.map((provider) => (
           <ProviderCard key={provider.manifest?.id} provider={provider} />
@@ -26,6 +27,12 @@ export function ProvidersView() {
       </section>
     </>
   );
+}
+
+/** What there is to say before the providers are there: that they come, or why not. */
+export function NoProviders() {
+  const refusal = providersRefusal.value;
+  return refusal === undefined ? <p class="empty quiet">Loading…</p> : <Refusal error={refusal} />;
 }
 
 function ProviderCard({ provider }: { readonly provider: Provider }) {

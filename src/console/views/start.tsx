@@ -17,6 +17,7 @@ import { useTitle } from "../parts/title.js";
 import { goTo } from "../route.js";
 import { client } from "../session.js";
 import { examplesOf } from "./examples.js";
+import { NoProviders } from "./providers.js";
 import { NO_OPTIONS, StartOptions, type StartOptionValues, toRequestOptions } from "./start-options.js";
 
 export interface StartViewProps {
@@ -36,7 +37,7 @@ export function StartView({ providerId, conversationId }: StartViewProps) {
         <h1>Start an execution</h1>
       </header>
       <section class="scroller page" tabIndex={0} aria-label="Start an execution">
-        {all === undefined ? <p class="empty quiet">Loading…</p> : null}
+        {all === undefined ? <NoProviders /> : null}
         {all?.length === 0 ? <p class="empty quiet">No provider is configured: nothing can be started.</p> : null}
         {provider === undefined ? null : (
           <>
