@@ -1,5 +1,6 @@
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { readStored, writeStored } from "./stored.js";
 
 /** Something the page can do: by a key, and from the palette. */
 export interface Command {
@@ -23,12 +24,11 @@ const REPEATABLE: ReadonlySet<string> = new Set(["j", "k"]);
 const SEQUENCE_MS = 1_200;
 
 /** Whether keys work without Control or Command. People who speak to their machine turn that off. */
-export const singleKeys = signal(localStorage.getItem(SINGLE_KEYS) !== "off");
+export const singleKeys = signal(readStored("localStorage", SINGLE_KEYS) !== "off");
 
 export function setSingleKeys(on: boolean): void {
   singleKeys.value = on;
-  if (on) localStorage.removeItem(SINGLE_KEYS);
-  else localStorage.setItem(SINGLE_KEYS, "off");
+  writeStored("localStorage", SINGLE_KEYS, on ? undefined : "off");
 }
 
 /** Offers commands while a component is shown. Those of the innermost component come first. */

@@ -5,6 +5,7 @@ import { Health } from "../../gen/ts/grpc/health/v1/health_pb.js";
 import { createClientFor, type HarnessClient } from "../client/client.js";
 import { isRetryable, reasonOf, toRpcError } from "../client/errors.js";
 import { wholeFetch } from "../client/whole-fetch.js";
+import { readStored, writeStored } from "./stored.js";
 
 const TOKEN_KEY = "harness.token";
 
@@ -55,7 +56,7 @@ export const health: Client<typeof Health> = createClient(Health, transport);
 /** Uses a token from now on: for as long as the tab is open, or with `keep` until it is forgotten. */
 export function enterToken(text: string, keep: boolean): void {
   forgetStored();
-  (keep ? localStorage : sessionStorage).setItem(TOKEN_KEY, text);
+  writeStored(keep ? "localStorage" : "sessionStorage", TOKEN_KEY, text);
   setToken(text);
 }
 
@@ -83,10 +84,10 @@ function setToken(text: string): void {
 }
 
 function readToken(): string {
-  return sessionStorage.getItem(TOKEN_KEY) ?? localStorage.getItem(TOKEN_KEY) ?? "";
+  return readStored("sessionStorage", TOKEN_KEY) ?? readStored("localStorage", TOKEN_KEY) ?? "";
 }
 
 function forgetStored(): void {
-  sessionStorage.removeItem(TOKEN_KEY);
-  localStorage.removeItem(TOKEN_KEY);
+  writeStored("sessionStorage", TOKEN_KEY, undefined);
+  writeStored("localStorage", TOKEN_KEY, undefined);
 }

@@ -116,6 +116,29 @@ describe("a timeline", () => {
     expect(rows[0]).toMatchObject({ name: "read", title: "Read a", output: "half", state: "failed", error: "gone" });
   });
 
+  test("begins another row for a tool call that has the ID of one that is over, or was of another turn", () => {
+    const call = (toolCallId: string, title: string): Payload => ({
+      case: "toolCallStarted",
+      value: { toolCallId, name: "read", title },
+    });
+    const { rows } = timelineOf(
+      log(
+        call("1", "Read a"),
+        { case: "toolCallCompleted", value: { toolCallId: "1", error: "gone" } },
+        call("1", "Read b"),
+        { case: "toolCallUpdated", value: { toolCallId: "1", title: "Read b again" } },
+        2,
+        call("1", "Read c"),
+      ),
+    );
+    expect(rows).toMatchObject([
+      { title: "Read a", state: "failed", error: "gone" },
+      { title: "Read b again", state: "running", error: "" },
+      { kind: "turn" },
+      { title: "Read c", state: "running" },
+    ]);
+  });
+
   test("shows what became of actions and inputs where they began", () => {
     const { rows, supersededTurns } = timelineOf(
       log(

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { useId, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useState } from "preact/hooks";
 import { type Command, currentCommands } from "../commands.js";
 import { Dialog } from "./dialog.js";
 import { Keys } from "./keys.js";
@@ -31,15 +31,22 @@ function PaletteDialog() {
     // The dialog gives the focus back first, so that the command may take it.
     if (command !== undefined) setTimeout(command.run);
   };
+  const optionId = (index: number): string => `${listId}-${index}`;
+  const bringIntoView = (index: number): void =>
+    document.getElementById(optionId(index))?.scrollIntoView({ block: "nearest" });
+  const choose = (index: number): void => {
+    setChosen(index);
+    bringIntoView(index);
+  };
+  useLayoutEffect(() => bringIntoView(0), [text]);
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step !== undefined) setChosen((current + step + found.length) % Math.max(1, found.length));
+    if (step !== undefined) choose((current + step + found.length) % Math.max(1, found.length));
     // By what is in the box: it may not have been drawn yet.
     else if (event.key === "Enter") run(find((event.currentTarget as HTMLInputElement).value)[current]);
     else return;
     event.preventDefault();
   };
-  const optionId = (index: number): string => `${listId}-${index}`;
   return (
     <Dialog title="Commands" bare class="palette" onClose={close}>
       <input

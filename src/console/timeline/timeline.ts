@@ -78,7 +78,10 @@ const TAKE: { readonly [C in Case]?: (fold: Fold, event: Event, value: ValueOf<C
   outputTextDelta: ({ rows }, event, delta) => appendText(rows, event, "text", delta),
   outputReasoningDelta: ({ rows }, event, delta) => appendText(rows, event, "reasoning", delta),
   outputTextDone: takeFinalText,
-  toolCallStarted: (fold, event, call) => takeTool(fold, event, call),
+  toolCallStarted: (fold, event, call) => {
+    if (isOver(fold.tools.get(call.toolCallId), event)) startTool(fold, event, call.toolCallId);
+    takeTool(fold, event, call);
+  },
   toolCallUpdated: (fold, event, call) => takeTool(fold, event, call),
   toolCallCompleted: (fold, event, call) =>
     takeTool(fold, event, call, { state: toolEnd(call.denied, call.error), error: call.error }),
@@ -152,6 +155,11 @@ function takeTool(fold: Fold, event: Event, fields: ToolFields, end?: Pick<ToolR
   row.output = jsonOf(fields.output) ?? row.output;
   if (end !== undefined) Object.assign(row, end);
   touch(row);
+}
+
+/** Whether a tool call that starts is another one than that which had its ID before. */
+function isOver(before: ToolRow | undefined, { turn }: Event): boolean {
+  return before !== undefined && (before.state !== "running" || before.turn !== turn);
 }
 
 function startTool(fold: Fold, event: Event, toolCallId: string): ToolRow {

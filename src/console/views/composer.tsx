@@ -57,7 +57,8 @@ export function Composer({
       rememberInput(response.inputId, sent);
       followed.take(response.execution);
     } catch (error) {
-      text.value = sent;
+      // Something else may have been typed since.
+      text.value = [sent, text.value].filter((part) => part.trim() !== "").join("\n");
       notifyError(error);
     }
   };
