@@ -4,7 +4,7 @@ import { RespondActionRequestSchema } from "../../gen/ts/harnessruntime/v1/actio
 import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { MAX_JSON_DEPTH } from "../core/check-json.js";
 import { MAX_DESCRIPTOR_BYTES } from "../core/limits.js";
-import type { ActionAnswer } from "../core/provider.js";
+import type { ActionAnswer, ActionInit } from "../core/provider.js";
 import { type ApprovalDecision, type ApprovalManager, type ApprovalRequest, wantsApproval } from "./approvals.js";
 import { canonicalSha256 } from "./canonical-json.js";
 import { messageOf, RunFailure } from "./errors.js";
@@ -82,14 +82,15 @@ async function ask(
   try {
     // Whoever answers sees the call first.
     await turn.emitter.flush();
-    given = await context.requestAction({
+    const request: ActionInit = {
       key: run.approvalKey(context.turn, canonicalSha256(key ?? [call.name, call.arguments]).slice(0, 32)),
       kind: ActionKind.APPROVAL,
       title: `Allow ${call.name}?`,
       description: reason ?? "",
       payload: { tool: call.name, arguments: shown(call.arguments) },
       onOpen: (actionId) => void answering(actionId),
-    });
+    };
+    given = await run.approvalSlots.within(() => context.requestAction(request));
   } catch (error) {
     manager?.deny(openId, "the turn ended");
     if (turn.signal.aborted) return { denial: "cancelled", reason: "the turn ended before anybody answered" };

@@ -1,4 +1,5 @@
 import { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { MAX_WAITING_ACTIONS } from "../core/limits.js";
 import type { TurnOutcome } from "../core/provider.js";
 import { type BoundAbilities, bindAbilities } from "./ability.js";
 import { prepareRun } from "./ask-controller.js";
@@ -14,6 +15,7 @@ import { ResourceSet } from "./resource.js";
 import { createRunContext, type RunContext } from "./run-context.js";
 import type { RunIdentity } from "./run-identity.js";
 import { EMPTY_SESSION, type SessionLease, type SessionSnapshot } from "./session-store.js";
+import { Slots } from "./slots.js";
 import { Spans } from "./spans.js";
 import type { ToolDef } from "./tool.js";
 
@@ -36,6 +38,8 @@ export class EngineRun {
   /** The index of the next step. */
   nextStep = 0;
   readonly #approvals = new Map<string, number>();
+  /** As many approvals at a time as may wait in the log. */
+  readonly approvalSlots = new Slots(MAX_WAITING_ACTIONS);
   /** The role whose model wrote the opaque parts of the history; unset where no call is known. */
   lastRole: string | undefined;
   /** The first thing that ends this run whatever its driver returns. */

@@ -67,6 +67,21 @@ describe("approvals", () => {
     ]);
   });
 
+  test("E75 any number of calls may need approval at once: each is asked for in its turn", async () => {
+    const approvalManager = createApprovalManager({ onApproval: () => ({ approved: true }) });
+    const runtime = runtimeOf(
+      async (services) => {
+        const calls = Array.from({ length: 200 }, (_, index) =>
+          services.dispatch({ id: `c${index}`, name: "a", arguments: { index } }),
+        );
+        const results = await Promise.all(calls);
+        return `${results.filter(({ result }) => result === "a done").length} done`;
+      },
+      { ...ASK, approvalManager },
+    );
+    expect(await runtime.run("hi", OPTIONS)).toMatchObject({ status: "completed", text: "200 done" });
+  });
+
   test("E76 approve and deny answer what is pending, and a second answer finds nothing", async () => {
     const approvalManager = createApprovalManager();
     for (const [word, expected] of [
