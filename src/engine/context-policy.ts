@@ -11,7 +11,8 @@ import type { RunContext } from "./run-context.js";
  * It may leave out whole finished tool groups and retrieved sources, and add
  * assistant messages of its own (such as a summary). It may not touch system and
  * user messages or an answer, split a tool group, leave out the group that the
- * model still works on, or give retrieved text another role.
+ * model still works on, or give retrieved text another role: repeat all of it, or 64 characters
+ * and more of it within a text of its own.
  */
 export interface ContextPolicy {
   readonly id: string;
@@ -45,6 +46,9 @@ interface Segment {
   readonly messages: readonly ChatMessage[];
   readonly droppable: boolean;
 }
+
+/** Retrieved text of so many characters tells where it was taken over. */
+const TELLING_CHARS = 64;
 
 /**
  * Checks a projection against the messages it was made from and returns it. Throws
@@ -124,7 +128,12 @@ function isOwn(message: ChatMessage | undefined, original: readonly ChatMessage[
   if (message?.role !== "assistant" || message.sourceId !== undefined) return false;
   if ((message.toolCalls?.length ?? 0) > 0 || message.providerExtras !== undefined) return false;
   const text = textOf(message.content);
-  return !original.some((source) => source.sourceId !== undefined && text.includes(textOf(source.content)));
+  return !original.some((source) => source.sourceId !== undefined && repeats(text, textOf(source.content)));
+}
+
+/** Words that anybody may use are no source's: a short text is repeated only where there is nothing else. */
+function repeats(text: string, retrieved: string): boolean {
+  return retrieved.length < TELLING_CHARS ? text.trim() === retrieved.trim() : text.includes(retrieved);
 }
 
 function refused(message: ChatMessage | undefined): RunFailure {

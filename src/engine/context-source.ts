@@ -7,7 +7,7 @@ import type { RunContext } from "./run-context.js";
 export interface ContextSource {
   /** Unique in a run. */
   readonly id: string;
-  /** Returns texts, the most relevant first. `signal` ends it when its time is over. */
+  /** Returns texts, the most relevant first; empty ones are nothing. `signal` ends it when its time is over. */
   retrieve(query: string, ctx: RunContext, signal: AbortSignal): Promise<readonly string[]>;
 }
 
@@ -94,9 +94,10 @@ function select(answers: readonly Answer[], { maxEntries, maxBytes }: ContextLim
   };
   for (const { sourceId, texts, diagnostic } of answers) {
     if (diagnostic !== undefined) diagnostics.push(diagnostic);
-    const cut = texts.filter((text) => !take(sourceId, text)).length;
+    const told = texts.filter((text) => text !== "");
+    const cut = told.filter((text) => !take(sourceId, text)).length;
     if (cut > 0)
-      diagnostics.push({ sourceId, problem: "cut", detail: `${cut} of ${texts.length} entries are left out` });
+      diagnostics.push({ sourceId, problem: "cut", detail: `${cut} of ${told.length} entries are left out` });
   }
   return { messages, diagnostics };
 }

@@ -52,6 +52,19 @@ describe("a projection", () => {
     expect(() => checkProjection(ALL, projected)).toThrow("context policy");
   });
 
+  const WORDS = "what a source says at such a length that nobody else has the very same words for it";
+  test.each<[string, string, string, boolean]>([
+    ["mention what a short source says too", "Paris", "The capital is Paris.", true],
+    ["be all that a short source says", "Paris", " Paris\n", false],
+    ["repeat a long source among its own words", WORDS, `So: ${WORDS}!`, false],
+    ["mention less than that of a long source", WORDS, WORDS.slice(1), true],
+  ])("E91 what a policy adds: whether it may %s", (_what, retrieved, added, may) => {
+    const source: ChatMessage = { role: "user", content: retrieved, sourceId: "docs" };
+    const project = () => checkProjection([source, USER], [{ role: "assistant", content: added }, USER]);
+    if (may) expect(project()).toHaveLength(2);
+    else expect(project).toThrow("context policy");
+  });
+
   test("E92 the policy works on copies, and the canonical history never changes", async () => {
     const own = model();
     const contextPolicy: ContextPolicy = {
@@ -116,6 +129,8 @@ describe("context sources", () => {
     const big = await retrieveContext([source("a", ["é".repeat(30_000), "z".repeat(10_000), "w"])], "q", ctx, clock);
     expect(big.messages.map(({ content }) => content.length)).toEqual([30_000, 1]);
     expect(big.diagnostics[0]).toMatchObject({ problem: "cut" });
+    const empty = await retrieveContext([source("a", ["", "x", ""])], "q", ctx, clock);
+    expect(empty).toEqual({ messages: [{ role: "user", content: "x", sourceId: "a" }], diagnostics: [] });
   });
 
   test("E95 a source that fails or takes over 5 s is a diagnostic in the log, and the run goes on", async () => {

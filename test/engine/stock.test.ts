@@ -73,6 +73,27 @@ describe("summaryPolicy", () => {
     ]);
   });
 
+  test("E162 a summary may use the words of a short retrieved text", async () => {
+    const own = model();
+    const docs = { id: "docs", retrieve: async () => ["Paris", ""] };
+    const result = await runOnce(
+      async (services) => {
+        await services.model(own, history);
+        return "ok";
+      },
+      {
+        grants: { toolIds: [], modelRoles: ["main", "summary"] },
+        models: { summary: { provider: model(() => answer("they looked at Paris")) } },
+        contextPolicy: summaryPolicy({ maxBytes: 1_000, keepGroups: 1 }),
+        abilities: [{ name: "docs", bind: () => ({ contextSources: [docs] }) }],
+      },
+    );
+    expect(result.status).toBe("completed");
+    expect(own.calls[0]?.messages.map(({ content }) => content)).toContain(
+      "Summary of earlier tool calls: they looked at Paris",
+    );
+  });
+
   test("E163 what is short enough is left alone", async () => {
     const own = model();
     await runOnce(
