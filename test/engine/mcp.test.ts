@@ -41,6 +41,14 @@ async function freePort(): Promise<number> {
 }
 
 describe("MCP over stdio", () => {
+  test("E180 a signal ends the connecting to a server that does not answer", async () => {
+    const abort = new AbortController();
+    const silent = { command: process.execPath, args: ["-e", "setInterval(() => {}, 1000)"] };
+    const connecting = mcpTools(silent, { signal: abort.signal });
+    abort.abort(new Error("the run is over"));
+    await expect(connecting).rejects.toThrow("the run is over");
+  });
+
   test("E180 a real file server's tools are the agent's, with the effects that it declares", async () => {
     const connection = await mcpTools(filesystem(), { prefix: "fs_" });
     try {

@@ -4,6 +4,7 @@ import { FailureReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ExecutionState } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { InputMode } from "../../../gen/ts/harnessruntime/v1/input_pb.js";
 import { SupportLevel } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
+import { CompletionAction } from "../../../gen/ts/harnessruntime/v1/result_events_pb.js";
 import type { ProviderContext, ProviderEvent, ResumeInfo } from "../../../src/core/provider.js";
 import { aborted, gate } from "../../core/kit.js";
 import { define, GRACE_MS, openRemoteKit, remoteManifest } from "./kit.js";
@@ -32,6 +33,22 @@ describe("a turn", () => {
       "output.text.delta",
       "output.text.done",
       "run.completed",
+    ]);
+  });
+
+  test("that is a revision says which one it is", async () => {
+    const seen: unknown[] = [];
+    const { kit, ...remote } = await opened(async ({ turn, revision }) => {
+      seen.push([turn, revision]);
+      const evaluation = { action: CompletionAction.REVISE, reason: "", instruction: "shorter" };
+      return turn < 3 ? { status: "succeeded", evaluation } : { status: "succeeded" };
+    });
+    const { id } = await remote.start();
+    await kit.over(id);
+    expect(seen).toEqual([
+      [1, 0],
+      [2, 1],
+      [3, 2],
     ]);
   });
 
@@ -299,7 +316,7 @@ describe("a broken stream", () => {
     expect(await kit.over(id)).toMatchObject({ state: SUCCEEDED, finalOutput: "one two", attempt: 2 });
     const resume = await resumed.promise;
     expect(new TextDecoder().decode(resume?.state)).toBe("at 1");
-    expect(resume).toMatchObject({ attempt: 2, lastSequence: 4 });
+    expect(resume).toMatchObject({ attempt: 2, turn: 1, lastSequence: 4 });
     expect(await kit.names(id)).toContain("run.resumed");
   });
 
