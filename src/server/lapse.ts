@@ -24,11 +24,7 @@ export function endLapsed(authenticator: Authenticator, intervalMs: number): Int
   };
   const look = async (): Promise<void> => {
     for (const [authorization, streams] of open) {
-      const lapsed = await authenticator.authenticate({ authorization }).then(
-        (identity) => identity === undefined,
-        () => false,
-      );
-      if (lapsed) for (const end of streams) end(unauthenticated());
+      if (await isLapsed(authenticator, authorization)) for (const end of streams) end(unauthenticated());
     }
   };
   const add = (authorization: string, end: End): (() => void) => {
@@ -48,6 +44,14 @@ export function endLapsed(authenticator: Authenticator, intervalMs: number): Int
     request.signal.addEventListener("abort", forget, { once: true });
     return { ...response, message };
   };
+}
+
+async function isLapsed(authenticator: Authenticator, authorization: string): Promise<boolean> {
+  try {
+    return (await authenticator.authenticate({ authorization })) === undefined;
+  } catch {
+    return false;
+  }
 }
 
 function unauthenticated(): HarnessError {
