@@ -139,18 +139,17 @@ describe("the inbox", () => {
     await page.goto(`${site.url}/#/inbox`);
     await card(page, "Second").waitFor();
     await page.locator(".action-card.current", { hasText: "First" }).waitFor();
-    const pressed = page.evaluate(async () => {
-      await new Promise<void>((resolve) => {
-        new MutationObserver((_, observer) => {
-          if (document.querySelectorAll(".action-card").length > 1) return;
-          observer.disconnect();
-          resolve();
-        }).observe(document.body, { childList: true, subtree: true });
-      });
-      document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "a", bubbles: true, cancelable: true }));
+    // The key is pressed as soon as the first one is gone.
+    await page.evaluate(() => {
+      new MutationObserver((_, observer) => {
+        if (document.querySelectorAll(".action-card").length > 1) return;
+        observer.disconnect();
+        document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "a", bubbles: true, cancelable: true }));
+        document.body.dataset["pressed"] = "true";
+      }).observe(document.body, { childList: true, subtree: true });
     });
     await approveOutside(first);
-    await pressed;
+    await page.locator("body[data-pressed]").waitFor();
     await page.locator(".action-card.current", { hasText: "Second" }).waitFor();
     expect(answers).toEqual([]);
     expect(await pendingIds()).toEqual([second]);
