@@ -137,6 +137,19 @@ describe("an agent without code", () => {
     expect((await run.end()).finalOutput).toContain("fs_read_text_file is not granted");
   });
 
+  test("is not available where two of its servers have a tool of one name, and says what to do", async () => {
+    const files = { command: process.execPath, args: [FILES, dir] };
+    const agent = agentProvider(settings({ mcp: { files, copies: files } }), { clock: new ManualClock() });
+    const live = await openLiveRuntime({ providers: [agent] });
+    onTestFinished(() => live.close());
+    expect(agent.availability?.()).toEqual({
+      available: false,
+      reason: expect.stringMatching(
+        /^the MCP servers files and copies both have a tool \w+; give one of them a prefix/,
+      ),
+    });
+  });
+
   test("lets a critic judge its answer", async () => {
     const main = { ...LOCAL, base_url: `${model.url}/v1` };
     const live = await open(

@@ -151,6 +151,7 @@ class AgentProvider implements Provider {
     }
     const servers = Object.entries(settings.mcp ?? {});
     const offered = await Promise.all(servers.map(async ([, server]) => await toolsOf(server, mcp)));
+    checkDistinct(servers.flatMap(([name], index) => (offered[index] ?? []).map((tool) => ({ server: name, tool }))));
     const options: DriverProviderOptions = {
       ...policiesOf(settings),
       models: Object.fromEntries(models),
@@ -182,8 +183,19 @@ async function toolsOf(server: NonNullable<AgentSettings["mcp"]>[string], mcp: M
   return connection.tools.map(({ name }) => name);
 }
 
+/** Of two tools with one name no execution could call either: throws an error that names their servers. */
+function checkDistinct(offered: readonly { readonly server: string; readonly tool: string }[]): void {
+  for (const [index, { server, tool }] of offered.entries()) {
+    const first = offered.findIndex((other) => other.tool === tool);
+    if (first === index) continue;
+    throw new Error(
+      `the MCP servers ${offered[first]?.server} and ${server} both have a tool ${tool}; give one of them a prefix, or leave it out with only`,
+    );
+  }
+}
+
 function toolIds({ tools = "all" }: AgentSettings, offered: readonly string[]): readonly string[] {
-  if (tools === "all") return [...new Set(offered)];
+  if (tools === "all") return offered;
   const missing = tools.filter((name) => !offered.includes(name));
   if (missing.length > 0)
     throw new Error(`no MCP server has the tool ${missing.join(", ")}; they have ${offered.join(", ")}`);
