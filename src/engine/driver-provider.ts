@@ -2,6 +2,8 @@ import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { CleanupReport, Provider, ProviderContext, ProviderHost, TurnOutcome } from "../core/provider.js";
 import { abortCause } from "../core/turn-aborted.js";
+import { keepLongText } from "./announce-artifacts.js";
+import { attempt } from "./bound.js";
 import type { UsedBefore } from "./budgets.js";
 import { memberProviderId } from "./children.js";
 import { type EngineConfig, type HarnessRuntimeConfig, memberConfig, parseConfig } from "./config.js";
@@ -118,11 +120,15 @@ export function engineProvider(given: EngineConfig, options: EngineProviderOptio
       run.status = outcome.status;
       return outcome;
     },
-    cancel: async (context): Promise<CleanupReport | undefined> => {
+    cancel: async (context, _reason, why): Promise<CleanupReport | undefined> => {
       const run = runs.get(context.execution.id);
       if (run === undefined) return undefined;
       if (run.status !== "failed") run.status = "cancelled";
-      const diagnostics = await run.close(goesOn(config.driver, context.signal));
+      const diagnostics = [...(await run.close(goesOn(config.driver, context.signal)))];
+      if (why === "failed") {
+        const keeping = () => keepLongText(run, context, run.turnText.join(""));
+        diagnostics.push(...(await attempt("the text was not kept whole", keeping)));
+      }
       return diagnostics.length === 0 ? undefined : { error: diagnostics.join("; ") };
     },
     dispose: async (context) => {

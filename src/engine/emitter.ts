@@ -10,14 +10,17 @@ const ENOUGH = 256;
  */
 export class Emitter {
   readonly #context: ProviderContext;
+  readonly #texts: string[] | undefined;
   #waiting: ProviderEvent[] = [];
   #armed = false;
   #writing: Promise<void> | undefined;
   #failed: { readonly error: unknown } | undefined;
   #hasText = false;
 
-  constructor(context: ProviderContext) {
+  /** `texts` takes a copy of each piece of text. */
+  constructor(context: ProviderContext, texts?: string[]) {
     this.#context = context;
+    this.#texts = texts;
   }
 
   /** Whether any text was emitted. */
@@ -27,7 +30,10 @@ export class Emitter {
 
   /** Adds an event to the log's next write. */
   push(event: ProviderEvent): void {
-    if (event.case === "outputTextDelta") this.#hasText = true;
+    if (event.case === "outputTextDelta") {
+      this.#hasText = true;
+      this.#texts?.push(event.value.text ?? "");
+    }
     this.#waiting.push(event);
     if (this.#armed || this.#writing !== undefined) return;
     this.#armed = true;

@@ -31,6 +31,10 @@ export class EngineRun {
   readonly resources = new ResourceSet();
   /** Steers that were handed over and not taken yet; what a turn leaves, the next one gets. */
   readonly steers: MessageContent[] = [];
+  /** The artifacts that this attempt announced, by their ids. */
+  readonly announced = new Set<string>();
+  /** What the current turn wrote, piece by piece; nothing where the driver is served. */
+  readonly turnText: string[] = [];
   /** The session's own data, as this run has it. */
   state: Record<string, unknown> = {};
   /** What a controller said for the whole run. */

@@ -2,6 +2,7 @@ import { ErrorReason, FailureReason } from "../../gen/ts/harnessruntime/v1/error
 import { CompletionAction } from "../../gen/ts/harnessruntime/v1/result_events_pb.js";
 import { isHarnessError } from "../core/errors.js";
 import type { Evaluation, ProviderContext, TurnOutcome } from "../core/provider.js";
+import { announceArtifacts } from "./announce-artifacts.js";
 import { type CompletionDecision, toCompletionAction } from "./completion.js";
 import { fromContent, toUsageInit } from "./contract-values.js";
 import { callDriver, type DriverEnd } from "./driver-calls.js";
@@ -12,10 +13,6 @@ import { toJson } from "./message.js";
 import type { HarnessDriverOutput } from "./result.js";
 import { LEAST_TIME_MS } from "./run-identity.js";
 import type { TurnScope } from "./turn-scope.js";
-import { putArtifact } from "./turn-services.js";
-
-/** A text that is longer than this is kept whole as an artifact too, in bytes. */
-const LONG_TEXT_BYTES = 65_536;
 
 /** Runs one turn of a run and returns how it ended. Never rejects. */
 export async function runTurn(run: EngineRun, context: ProviderContext): Promise<TurnOutcome> {
@@ -28,6 +25,7 @@ export async function runTurn(run: EngineRun, context: ProviderContext): Promise
   if (run.interrupted) run.history.undoTurn();
   run.interrupted = false;
   run.history.beginTurn();
+  run.turnText.length = 0;
   let turn: TurnScope | undefined;
   try {
     const end = await callDriver(run, context, fromContent(context.input), (begun) => {
@@ -93,7 +91,7 @@ async function complete(turn: TurnScope, output: HarnessDriverOutput): Promise<T
   const { evaluation } = evaluated;
   const accepted = evaluation === undefined || evaluation.action === CompletionAction.ACCEPT;
   if (accepted) {
-    await listArtifacts(turn, output);
+    await announceArtifacts(turn, output);
     await run.commit();
   }
   context.signal.throwIfAborted();
@@ -134,18 +132,6 @@ async function evaluate(turn: TurnScope, { text, structured }: HarnessDriverOutp
 function instruction(decision: CompletionDecision): { readonly instruction?: string } {
   if (decision.action === "revise") return { instruction: decision.instruction };
   return decision.action === "await_input" ? { instruction: decision.question } : {};
-}
-
-async function listArtifacts(turn: TurnScope, { artifacts, text }: HarnessDriverOutput): Promise<void> {
-  const { run, context } = turn;
-  for (const { id, mimeType } of artifacts ?? []) {
-    await context.artifact({ id, name: id, mediaType: mimeType ?? "application/json" });
-  }
-  const sizeBytes = Buffer.byteLength(text);
-  // Clients read a long text from the log: no client could read this value.
-  if (sizeBytes <= LONG_TEXT_BYTES || run.config.served) return;
-  const id = putArtifact(run, text);
-  await context.artifact({ id, name: "final-output.txt", mediaType: "text/plain", sizeBytes: BigInt(sizeBytes) });
 }
 
 /** What a turn comes to that threw. */

@@ -31,7 +31,7 @@ export class TurnScope {
   constructor(run: EngineRun, context: ProviderContext, input: MessageContent, { revision, entry }: TurnPlace) {
     this.run = run;
     this.context = context;
-    this.emitter = new Emitter(context);
+    this.emitter = new Emitter(context, run.config.served ? undefined : run.turnText);
     this.input = input;
     this.active = run.active;
     this.revision = revision;

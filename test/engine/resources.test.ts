@@ -1,8 +1,16 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { ListArtifactsRequestSchema } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
-import { createMemorySessions, createResourcePool, type HarnessExecutionServices } from "../../src/engine.js";
-import { ADA, eventOf, OPTIONS, runOnce, runtimeOf, untilAborted } from "./fixtures.js";
+import {
+  createMemorySessions,
+  createResourcePool,
+  type HarnessDriverOutput,
+  type HarnessExecutionServices,
+  type HarnessResult,
+} from "../../src/engine.js";
+import { overCrash } from "./crash.js";
+import { ADA, driver, eventOf, OPTIONS, runOnce, runtimeOf, untilAborted } from "./fixtures.js";
 import { openServed } from "./served.js";
 
 describe("resources", () => {
@@ -235,6 +243,54 @@ describe("artifacts and outputs", () => {
     expect(runtime.getArtifact(ADA, "s1", artifact?.id ?? "")).toBe(text);
     const short = "y".repeat(65_536);
     expect((await runOnce(() => short)).text).toBe(short);
+  });
+
+  test.each<[string, HarnessDriverOutput | Error, HarnessResult["status"]]>([
+    ["stopped", { status: "stopped", text: "", reason: { code: "policy_stopped", message: "enough" } }, "stopped"],
+    ["failed", new Error("broken"), "failed"],
+  ])("E118 so is the text of a run that %s, as far as it came", async (_what, end, status) => {
+    const pieces = ["x".repeat(40_000), "y".repeat(40_000)];
+    const runtime = runtimeOf((services) => {
+      for (const text of pieces) services.emit({ type: "output.text.delta", text });
+      if (end instanceof Error) throw end;
+      return end;
+    });
+    const result = await runtime.run("hi", OPTIONS);
+    expect(result).toMatchObject({ status, text: "x".repeat(4_096) });
+    expect(result.cleanupDiagnostics).toBeUndefined();
+    expect(result.artifacts?.map(({ id }) => runtime.getArtifact(ADA, "s1", id))).toEqual([pieces.join("")]);
+  });
+
+  test("E118 an artifact that a driver lists in several turns is announced once", async () => {
+    let id: string | undefined;
+    const runtime = runtimeOf((services) => {
+      id ??= services.putArtifact("report");
+      return { text: "ok", artifacts: [{ id }, { id }] };
+    });
+    const handle = runtime.start("hi", OPTIONS);
+    await handle.send("again", { mode: "follow_up" });
+    const result = await handle.result();
+    expect(result).toMatchObject({ status: "completed", artifacts: [{ id }] });
+    expect(result.artifacts).toHaveLength(1);
+  });
+
+  test("E118 it is announced once over a crash too", async () => {
+    const cutOff = Promise.withResolvers<void>();
+    const ended = await overCrash({
+      driver: (life) => {
+        const made = driver(async (_services, { turn, signal }) => {
+          if (life === 1 && turn === 2) {
+            cutOff.resolve();
+            await untilAborted(signal);
+          }
+          return { text: "ok", artifacts: [{ id: "report" }] };
+        });
+        return { ...made, capabilities: { ...made.capabilities, durable: true }, resume: made.start };
+      },
+      until: cutOff.promise,
+      followUps: ["again"],
+    });
+    expect(ended).toMatchObject({ state: ExecutionState.SUCCEEDED, turn: 2, attempt: 2 });
   });
 
   test("E118 where the driver is served, clients read a long text from the log: no artifact stands for it", async () => {
