@@ -1,17 +1,27 @@
 import * as http from "node:http";
 import * as http2 from "node:http2";
 import * as net from "node:net";
-import { create, type DescMethod, type Message, toBinary, toJsonString } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMethod,
+  type Message,
+  type MessageInitShape,
+  toBinary,
+  toJsonString,
+} from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ConnectRequestSchema, ProviderService } from "../../gen/ts/harnessruntime/provider/v1/provider_service_pb.js";
 import { AttachExecutionRequestSchema } from "../../gen/ts/harnessruntime/v1/attach_pb.js";
 import { ListEventsRequestSchema, WatchEventsRequestSchema } from "../../gen/ts/harnessruntime/v1/event_stream_pb.js";
 import { StartExecutionRequestSchema } from "../../gen/ts/harnessruntime/v1/execution_commands_pb.js";
 import { ExecutionService } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
+import { Topology } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { openRuntime } from "../../src/core/open-runtime.js";
 import type { Runtime } from "../../src/core/runtime.js";
+import { openRemoteProviders } from "../../src/providers/remote/remote-providers.js";
 import { scriptedProvider } from "../../src/providers/scripted/scripted.js";
 import { envelope } from "../../src/server/event-frames.js";
 import { type RunningServer, startServer } from "../../src/server/server.js";
@@ -41,8 +51,9 @@ const logged: string[] = [];
 const log = { debug() {}, info() {}, warn() {}, error: (fields: object) => void logged.push(JSON.stringify(fields)) };
 
 beforeAll(async () => {
+  const remote = await openRemoteProviders({});
   runtime = await openRuntime({ store, providers: [scriptedProvider()] });
-  server = await startServer({ runtime, port: 0, log });
+  server = await startServer({ runtime, port: 0, log, services: [remote.serve(runtime)] });
   const { executions } = clients();
   const { execution } = await executions.startExecution({ providerId: "scripted", input: { text: "hello" } });
   executionId = execution?.id ?? "";
@@ -59,8 +70,8 @@ function clients() {
   return { executions: createClient(ExecutionService, createGrpcTransport({ baseUrl: server.url })) };
 }
 
-/** A request of each kind of method that, unharmed, succeeds and ends. */
-function requests(): readonly (readonly [DescMethod, Message])[] {
+/** The requests of a call of each kind of method that, unharmed, succeeds and ends. */
+function requests(): readonly (readonly [DescMethod, ...Message[]])[] {
   const { startExecution, listEvents, watchEvents, attachExecution } = ExecutionService.method;
   const start = create(StartExecutionRequestSchema, {
     providerId: "scripted",
@@ -75,42 +86,82 @@ function requests(): readonly (readonly [DescMethod, Message])[] {
     [listEvents, create(ListEventsRequestSchema, { executionId, eventTypes: ["run.*"], pageSize: 3 })],
     [watchEvents, create(WatchEventsRequestSchema, { executionId, maxBatch: 2 })],
     [attachExecution, create(AttachExecutionRequestSchema, attach)],
+    [ProviderService.method.connect, ...dialIn()],
   ];
 }
 
+type Said = NonNullable<MessageInitShape<typeof ConnectRequestSchema>["message"]>;
+
+/** What an instance says that has an attempt that nobody knows, and goes on with it all the same. */
+function dialIn(): readonly Message[] {
+  const attempt = { executionId, attempt: 1 };
+  const manifest = {
+    id: "remote",
+    name: "Remote",
+    version: "1",
+    protocolVersion: "2026-09-02",
+    topologies: [Topology.REMOTE],
+  };
+  const messages: readonly Said[] = [
+    {
+      case: "register",
+      value: { manifest, instanceId: "i", capacity: 1, executions: [{ ...attempt, lastEmitId: 3 }] },
+    },
+    { case: "emit", value: { ...attempt, emitId: 4 } },
+    { case: "requestAction", value: { ...attempt, emitId: 5, key: "k" } },
+    {
+      case: "finish",
+      value: { ...attempt, emitId: 6, turn: 1, outcome: { result: { case: "success" as const, value: {} } } },
+    },
+    { case: "cancelled", value: { ...attempt, emitId: 7 } },
+    { case: "heartbeat", value: {} },
+  ];
+  return messages.map((message) => create(ConnectRequestSchema, { message }));
+}
+
 /** How each protocol carries a request. */
-const PROTOCOLS: readonly (readonly [string, (method: DescMethod, message: Message) => Omit<Call, "path">])[] = [
+const PROTOCOLS: readonly (readonly [
+  string,
+  (method: DescMethod, messages: readonly Message[]) => Omit<Call, "path">,
+])[] = [
   [
     "gRPC",
-    (method, message) => ({
+    (method, messages) => ({
       headers: { "content-type": "application/grpc", te: "trailers" },
-      body: frame(method, message),
+      body: frames(method, messages),
     }),
   ],
   [
     "gRPC-Web",
-    (method, message) => ({ headers: { "content-type": "application/grpc-web+proto" }, body: frame(method, message) }),
+    (method, messages) => ({
+      headers: { "content-type": "application/grpc-web+proto" },
+      body: frames(method, messages),
+    }),
   ],
   [
     "Connect, binary",
-    (method, message) =>
+    (method, messages) =>
       method.methodKind === "unary"
-        ? { headers: { "content-type": "application/proto" }, body: Buffer.from(toBinary(method.input, message)) }
-        : { headers: { "content-type": "application/connect+proto" }, body: frame(method, message) },
+        ? { headers: { "content-type": "application/proto" }, body: Buffer.concat(binary(method, messages)) }
+        : { headers: { "content-type": "application/connect+proto" }, body: frames(method, messages) },
   ],
   [
     "Connect, JSON",
-    (method, message) => {
-      const json = Buffer.from(toJsonString(method.input, message));
+    (method, messages) => {
+      const json = messages.map((message) => Buffer.from(toJsonString(method.input, message)));
       return method.methodKind === "unary"
-        ? { headers: { "content-type": "application/json", "connect-timeout-ms": "4000" }, body: json }
-        : { headers: { "content-type": "application/connect+json" }, body: Buffer.from(envelope(json)) };
+        ? { headers: { "content-type": "application/json", "connect-timeout-ms": "4000" }, body: Buffer.concat(json) }
+        : { headers: { "content-type": "application/connect+json" }, body: Buffer.concat(json.map(envelope)) };
     },
   ],
 ];
 
-function frame(method: DescMethod, message: Message): Buffer {
-  return Buffer.from(envelope(toBinary(method.input, message)));
+function binary(method: DescMethod, messages: readonly Message[]): Uint8Array[] {
+  return messages.map((message) => toBinary(method.input, message));
+}
+
+function frames(method: DescMethod, messages: readonly Message[]): Buffer {
+  return Buffer.concat(binary(method, messages).map((bytes) => envelope(bytes)));
 }
 
 /** One change of some bytes; positions are fractions of their length. */
@@ -173,7 +224,7 @@ const headerChange = fc.record({
 });
 
 const harmed = fc.record({
-  request: fc.integer({ min: 0, max: 3 }),
+  request: fc.integer({ min: 0, max: 4 }),
   http1: fc.boolean(),
   mutations: fc.array(mutation, { maxLength: 4 }),
   headers: fc.array(headerChange, { maxLength: 2 }),
@@ -245,8 +296,8 @@ describe("mutated requests", () => {
     const session = http2.connect(server.url);
     session.on("error", () => undefined);
     const property = fc.asyncProperty(harmed, async ({ request, http1, mutations, headers, query }) => {
-      const [method, message] = requests()[request]!;
-      const call = carry(method, message);
+      const [method, ...messages] = requests()[request]!;
+      const call = carry(method, messages);
       const changed: Call = {
         path: `/${method.parent.typeName}/${method.name}${query ?? ""}`,
         headers: { ...call.headers, ...Object.fromEntries(headers.map(({ name, value }) => [name, value])) },
