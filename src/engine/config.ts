@@ -109,6 +109,8 @@ export interface EngineConfig {
   readonly clock: Clock;
   readonly onConflict: "refuse" | "queue";
   readonly cleanupTimeoutMs: number;
+  /** Whether runs are kept where they survive the process. */
+  readonly durableStore: boolean;
   /** Whether clients can reach the run's actions: then an approval needs no manager. */
   readonly served: boolean;
 }
@@ -124,14 +126,11 @@ export function parseConfig(config: HarnessRuntimeConfig, served: boolean): Engi
   const grants = checkGrants(config.grants);
   const budgets = toBudgets(config, definition);
   const models = toModels(config, definition);
-  for (const role of grants.modelRoles) {
-    if (role !== DEFAULT_ROLE && models[role] === undefined) {
-      throw invalid(`models.${role}`, "is granted and bound to no model; bind the role to a model provider");
-    }
-  }
+  mustBind(grants, models);
   const governed = isGoverned(config, grants, budgets, definition);
-  checkDriver(driver, { governed, durableStore: config.store?.durable ?? served });
-  return Object.freeze({
+  const durableStore = config.store?.durable ?? served;
+  checkDriver(driver, { governed, durableStore });
+  const parsed: EngineConfig = Object.freeze({
     ...toPolicies(config, definition),
     ...toServices(config, served),
     driver: snapshotDriver(driver),
@@ -141,7 +140,28 @@ export function parseConfig(config: HarnessRuntimeConfig, served: boolean): Engi
     models,
     grants,
     budgets,
+    durableStore,
   });
+  checkMembers(parsed);
+  return parsed;
+}
+
+/** Fails where a member of the driver's, or of one of them, cannot run. */
+function checkMembers(team: EngineConfig): void {
+  for (const [name, member] of Object.entries(team.driver.members ?? {})) {
+    if (!/^[A-Za-z0-9_-]+$/.test(name)) {
+      throw invalid("driver.members", `${JSON.stringify(name)} is no name; use letters, digits, _ and -`);
+    }
+    checkMembers(memberConfig(team, member));
+  }
+}
+
+function mustBind({ modelRoles }: EffectiveGrants, models: EngineConfig["models"]): void {
+  for (const role of modelRoles) {
+    if (role !== DEFAULT_ROLE && models[role] === undefined) {
+      throw invalid(`models.${role}`, "is granted and bound to no model; bind the role to a model provider");
+    }
+  }
 }
 
 /**
@@ -150,7 +170,8 @@ export function parseConfig(config: HarnessRuntimeConfig, served: boolean): Engi
  */
 export function memberConfig(team: EngineConfig, { driver, grants, budgets }: TeamMember): EngineConfig {
   const own = checkGrants(grants ?? { toolIds: [], modelRoles: [] });
-  checkDriver(driver, { governed: true, durableStore: team.served });
+  mustBind(own, team.models);
+  checkDriver(driver, { governed: true, durableStore: team.durableStore });
   return Object.freeze({
     ...team,
     driver: snapshotDriver(driver),

@@ -16,6 +16,12 @@ export function isGovernable({ capabilities }: ExecutionDriver): boolean {
   return capabilities.policyCoverage === "local" && capabilities.controlledExecution;
 }
 
+/** Fails with {@link HarnessUnsupportedError} where a driver cannot be held to plan mode. */
+export function checkPlannable(driver: ExecutionDriver): void {
+  if (isGovernable(driver)) return;
+  throw new HarnessUnsupportedError("plan", `the driver ${driver.id} does more than what the services can deny`);
+}
+
 /**
  * Checks what a driver says of itself. Fails with VALIDATION_ERROR where it makes
  * no sense, with {@link HarnessUnsupportedError} where this host cannot give what

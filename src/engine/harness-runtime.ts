@@ -12,6 +12,7 @@ import type { Runtime } from "../core/runtime.js";
 import { openMemoryStore } from "../store/memory.js";
 import { type EngineConfig, type HarnessRuntimeConfig, parseConfig } from "./config.js";
 import { toContentInit } from "./contract-values.js";
+import { checkPlannable } from "./driver-check.js";
 import { toProviderId } from "./driver-manifest.js";
 import { engineProvider } from "./driver-provider.js";
 import type { HarnessEvent } from "./event.js";
@@ -112,6 +113,7 @@ export class HarnessRuntime {
       eventCapacity: this.#eventCapacity,
       controls: this.#config.driver.capabilities.controls,
       runtime: this.#runtime,
+      clock: this.#config.clock,
       start: async (runtime) => {
         const conversation = await runtime.createConversation(identity, toConversation(identity, sessionId));
         const request = create(StartExecutionRequestSchema, {
@@ -161,6 +163,7 @@ export class HarnessRuntime {
     mustName("sessionId", sessionId);
     if (runMode !== undefined && !isRunMode(runMode))
       throw invalid("runMode", `${JSON.stringify(runMode)} is neither execute nor plan`);
+    if (runMode === "plan") checkPlannable(this.#config.driver);
     if (deadline !== undefined && !Number.isFinite(deadline)) throw invalid("deadline", `${deadline} is not a time`);
     const capacity = this.#eventCapacity;
     if (capacity !== undefined && !(Number.isSafeInteger(capacity) && capacity >= 2)) {

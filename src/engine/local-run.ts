@@ -6,6 +6,7 @@ import {
 } from "../../gen/ts/harnessruntime/v1/execution_commands_pb.js";
 import { InputMode } from "../../gen/ts/harnessruntime/v1/input_pb.js";
 import { decodeChunk, type EventChunk, filterChunk } from "../core/chunk.js";
+import type { Clock } from "../core/clock.js";
 import { HarnessError } from "../core/errors.js";
 import { parseEventTypes } from "../core/event-name.js";
 import type { Runtime, Watcher } from "../core/runtime.js";
@@ -16,6 +17,7 @@ import type { HarnessEvent } from "./event.js";
 import { isTerminalKind, toHarnessEvent } from "./event-mapping.js";
 import type { HarnessIdentity, HarnessSendMode } from "./identity.js";
 import type { MessageContent } from "./message.js";
+import { isRefusal, refusedStart } from "./refused-start.js";
 import type { HarnessArtifactRef, HarnessResult } from "./result.js";
 import type { RunHandle } from "./run-handle.js";
 import { RunLog } from "./run-log.js";
@@ -33,6 +35,7 @@ export interface LocalRunOptions {
   readonly eventCapacity: number | undefined;
   readonly controls: readonly HarnessSendMode[];
   readonly runtime: Promise<Runtime>;
+  readonly clock: Clock;
   /** Creates the execution, with the session's conversation. */
   readonly start: (runtime: Runtime) => Promise<void>;
   /** Everything is over. */
@@ -132,20 +135,35 @@ export class LocalRun implements RunHandle, LocalRunLink {
   }
 
   async #live(): Promise<void> {
+    let admitted = false;
     try {
       const runtime = await this.#options.runtime;
       await this.#options.start(runtime);
+      admitted = true;
       if (this.#cancel !== undefined) await this.#sendCancel();
       this.#admitted.resolve();
       await this.#follow(runtime);
     } catch (error) {
+      this.#over = true;
       this.#admitted.reject(error);
+      // What an admitted run comes to is in its log alone.
+      if (!admitted && isRefusal(error)) return this.#refused(error);
       this.#log.fail(error);
       this.#result.reject(error);
     } finally {
       this.#over = true;
       this.#options.onSettled();
     }
+  }
+
+  /** Ends a run that never was. */
+  #refused(error: HarnessError): void {
+    const { sessionId, clock } = this.#options;
+    const event = refusedStart(this.runId, error, this.#cancel?.reason, clock.now());
+    const result = toResult(event, { sessionId, artifacts: [], diagnostics: [] });
+    this.#log.push(toHarnessEvent(event, sessionId, () => result));
+    this.#log.end();
+    this.#result.resolve(result);
   }
 
   async #sendCancel(): Promise<void> {

@@ -1,4 +1,7 @@
-import { describe, expect, test } from "vitest";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import {
   type ContextPolicy,
@@ -9,8 +12,10 @@ import {
   type HarnessRuntimeConfig,
   type HarnessStartOptions,
   HarnessUnsupportedError,
+  type TeamMember,
 } from "../../src/engine.js";
-import { driver, eventsOf, MAIN, model, NO_GRANTS, OPTIONS, runtimeOf, tool } from "./fixtures.js";
+import { openSqliteStore } from "../../src/store/sqlite.js";
+import { driver, eventOf, eventsOf, MAIN, model, NO_GRANTS, OPTIONS, runtimeOf, tool } from "./fixtures.js";
 
 const SHORT: ContextPolicy = { id: "short", project: (messages) => ({ messages, provenance: [] }) };
 
@@ -35,6 +40,10 @@ function withCapabilities(
   return { ...made, capabilities: { ...made.capabilities, ...more } };
 }
 
+function withMember(member: TeamMember, name = "helper"): ExecutionDriver {
+  return driver(() => "ok", { members: { [name]: member } });
+}
+
 describe("construction", () => {
   test.each<[string, Partial<HarnessRuntimeConfig>]>([
     ["no driver", { driver: undefined as never }],
@@ -49,6 +58,16 @@ describe("construction", () => {
     ["the same grant twice", { grants: { toolIds: ["a", "a"], modelRoles: [] } }],
     ["a required tool that is not granted", { grants: { ...NO_GRANTS, requiredToolIds: ["a"] } }],
     ["two tools of one name", { tools: [tool("a"), tool("a")] }],
+    ["a member with a strange name", { driver: withMember({ driver: driver(() => "") }, "a b") }],
+    ["a member with no driver id", { driver: withMember({ driver: driver(() => "", { id: "" }) }) }],
+    [
+      "a member with a negative budget",
+      { driver: withMember({ driver: driver(() => ""), budgets: { maxTokens: -1 } }) },
+    ],
+    [
+      "a member with a role of no model",
+      { driver: withMember({ driver: driver(() => ""), grants: { toolIds: [], modelRoles: ["critic"] } }) },
+    ],
     ["a project root that is not absolute", { projectRoot: "somewhere" }],
   ])("E02 construction fails with VALIDATION_ERROR for %s", (_what, config) => {
     const error = caught(construct(config));
@@ -62,6 +81,20 @@ describe("construction", () => {
       "durable",
       "a store that does not survive the process",
       { driver: withCapabilities({ durable: true }, { resume: async () => ({ text: "" }) }) },
+    ],
+    [
+      "controlledExecution",
+      "a member that goes its own ways",
+      {
+        driver: withMember({ driver: withCapabilities({ controlledExecution: false }) }),
+      },
+    ],
+    [
+      "durable",
+      "a member whose runs its store does not keep",
+      {
+        driver: withMember({ driver: withCapabilities({ durable: true }, { resume: async () => ({ text: "" }) }) }),
+      },
     ],
     ["replace", "a driver that cannot be interrupted", { driver: driver(() => "ok", { interruptible: false }) }],
   ])("E03 construction refuses %s with %s as unsupported", (operation, _what, config) => {
@@ -104,6 +137,20 @@ describe("construction", () => {
   test("E03 a driver without coverage runs where nothing has to be enforced", async () => {
     const free = withCapabilities({ policyCoverage: "none", controlledExecution: false });
     expect(await runtimeOf(free).run("hi", OPTIONS)).toMatchObject({ status: "completed", text: "ok" });
+  });
+
+  test("E03 a durable member runs beside a durable store, however it is reached", async () => {
+    const dir = await mkdtemp(join(tmpdir(), "durable-"));
+    const store = await openSqliteStore({ path: join(dir, "log.db") });
+    onTestFinished(async () => {
+      await store.close();
+      await rm(dir, { recursive: true });
+    });
+    const helper = withCapabilities({ durable: true }, { resume: async () => ({ text: "" }) });
+    const team = driver(async ({ startChild }) => `${(await startChild?.("helper", "hi"))?.text}`, {
+      members: { helper: { driver: helper } },
+    });
+    expect((await runtimeOf(team, { store }).run("hi", OPTIONS)).text).toBe("ok");
   });
 
   test("E04 changing the caller's objects after construction changes nothing", async () => {
@@ -170,6 +217,31 @@ describe("start", () => {
         reason: ErrorReason.VALIDATION_ERROR,
       });
     }
+  });
+
+  test("E05 start throws at once where its driver cannot be held to a plan", () => {
+    const runtime = runtimeOf(withCapabilities({ controlledExecution: false }));
+    const error = caught(() => runtime.start("hi", { ...OPTIONS, runMode: "plan" }));
+    expect(error).toMatchObject({ name: "HarnessUnsupportedError", operation: "plan" });
+  });
+
+  test("E05 a start that is refused later is a failed result, and its only event says so", async () => {
+    const release = Promise.withResolvers<string>();
+    const runtime = runtimeOf(() => release.promise, { cleanupTimeoutMs: 60_000 });
+    const parent = runtime.start("hi", OPTIONS);
+    await eventOf(parent, "run.started");
+    parent.cancel();
+    await eventOf(parent, "run.cancelling");
+    const child = runtime.start("hi", { ...OPTIONS, sessionId: "s2", parentRunId: parent.runId });
+    const result = await child.result();
+    expect(result).toMatchObject({
+      status: "failed",
+      reason: { code: "execution_failed", message: expect.stringContaining(parent.runId) },
+      finalCursor: 1,
+    });
+    expect((await eventsOf(child)).map(({ payload }) => payload)).toEqual([{ type: "run.terminal", result }]);
+    await expect(child.send("x", { mode: "follow_up" })).rejects.toMatchObject({ reason: ErrorReason.INVALID_STATE });
+    release.resolve("late");
   });
 
   test("E06 a run begins at the call, and leaving an iterator cancels nothing", async () => {
