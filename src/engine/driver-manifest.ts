@@ -7,13 +7,13 @@ import {
 } from "../../gen/ts/harnessruntime/v1/provider_pb.js";
 import type { EngineConfig } from "./config.js";
 import { isGovernable } from "./driver-check.js";
-import { SESSION_KEY } from "./run-identity.js";
+import { ON_CONFLICT_KEY, SESSION_KEY } from "./run-identity.js";
 
 const { NATIVE, UNSUPPORTED } = SupportLevel;
 
 /** Returns what a driver's provider says of itself: what the driver declares, and what the engine adds to any driver. */
 export function toManifest(config: EngineConfig, id: string): ProviderManifest {
-  const { driver, completionPolicy, served } = config;
+  const { driver, completionPolicy, served, onConflict } = config;
   const { controls, durable } = driver.capabilities;
   const has = (condition: boolean): SupportLevel => (condition ? NATIVE : UNSUPPORTED);
   const governable = isGovernable(driver);
@@ -48,6 +48,11 @@ export function toManifest(config: EngineConfig, id: string): ProviderManifest {
           type: "string",
           minLength: 1,
           description: "The session to go on with. Default: the conversation's own.",
+        },
+        [ON_CONFLICT_KEY]: {
+          type: "string",
+          enum: ["refuse", "queue"],
+          description: `What to do while another execution has the session. Default: ${onConflict}.`,
         },
       },
       additionalProperties: false,

@@ -198,12 +198,10 @@ export class EngineRun {
 
   async #open(over: AbortSignal): Promise<void> {
     over.throwIfAborted();
-    const { sessionId, identity, runId } = this.id;
+    const { sessionId, identity, runId, onConflict } = this.id;
     const { config } = this;
-    const local = this.host.local(runId);
-    local?.entered();
+    this.host.local(runId)?.entered();
     this.spans.runStart(config.driver.id);
-    const onConflict = local?.onConflict ?? config.onConflict;
     const lease = await config.sessions.acquire(identity, sessionId, { onConflict, signal: over });
     if (over.aborted) await lease.release();
     over.throwIfAborted();

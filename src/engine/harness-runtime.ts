@@ -23,7 +23,7 @@ import type { MessageContent } from "./message.js";
 import type { HarnessResourcePool } from "./resource.js";
 import type { HarnessResult } from "./result.js";
 import type { HarnessStartOptions, RunHandle } from "./run-handle.js";
-import { LEAST_TIME_MS, SESSION_KEY } from "./run-identity.js";
+import { LEAST_TIME_MS, ON_CONFLICT_KEY, SESSION_KEY } from "./run-identity.js";
 import type { HarnessSessionStore } from "./session-store.js";
 
 /** In a store of its own, a runtime keeps runs that are over for this long, in milliseconds … */
@@ -102,12 +102,13 @@ export class HarnessRuntime {
     const grants = options.grants === undefined ? undefined : narrowGrants(this.#config.grants, options.grants);
     const runId = this.#ids.next("execution");
     const parent = options.parentRunId === undefined ? undefined : this.#runs.get(options.parentRunId);
+    const onConflict = this.#onConflict(options, parent);
     const run = new LocalRun({
       runId,
       identity,
       sessionId,
       deadline: options.deadline,
-      onConflict: this.#onConflict(options, parent),
+      onConflict,
       parentRunId: options.parentRunId,
       rootRunId: options.rootRunId ?? parent?.rootRunId ?? options.parentRunId ?? runId,
       eventCapacity: this.#eventCapacity,
@@ -120,7 +121,11 @@ export class HarnessRuntime {
           conversationId: conversation.id,
           providerId: this.#provider.manifest.id,
           input: content,
-          config: { [SESSION_KEY]: sessionId },
+          config: {
+            [SESSION_KEY]: sessionId,
+            // Told only where it matters: the run may be gone on with by a process that does not know its starter.
+            ...(onConflict === this.#config.onConflict ? {} : { [ON_CONFLICT_KEY]: onConflict }),
+          },
           runMode: options.runMode === "plan" ? ContractRunMode.PLAN : ContractRunMode.EXECUTE,
           parentExecutionId: parent?.runId ?? "",
           ...(grants === undefined ? {} : { grants: copyGrants(grants) }),

@@ -19,6 +19,8 @@ export interface RunIdentity {
   readonly deadline: number | undefined;
   readonly grants: EffectiveGrants;
   readonly budgets: Readonly<HarnessBudgets>;
+  /** What the run does while another one has its session. */
+  readonly onConflict: "refuse" | "queue";
 }
 
 /**
@@ -42,11 +44,17 @@ export function toRunIdentity(
       local?.deadline ?? (execution.deadlineTime === undefined ? undefined : timestampMs(execution.deadlineTime)),
     grants: narrowGrants(config.grants, wantedGrants(execution)),
     budgets: narrowBudgets(config.budgets, wantedBudgets(execution)),
+    // After a crash nobody is refused any more: whoever had the session may come behind those who waited for it.
+    onConflict:
+      execution.attempt > 1 ? "queue" : (local?.onConflict ?? wantedOnConflict(execution) ?? config.onConflict),
   };
 }
 
 /** The config key with which a caller names a session other than the conversation's own. */
 export const SESSION_KEY = "session_id";
+
+/** The config key with which a caller says what its run does while another one has its session. */
+export const ON_CONFLICT_KEY = "on_conflict";
 
 /** With less time than this left before its deadline a run is not begun any more, in milliseconds. */
 export const LEAST_TIME_MS = 20;
@@ -54,6 +62,11 @@ export const LEAST_TIME_MS = 20;
 function sessionIdOf({ effectiveConfig, conversationId }: Execution): string {
   const named = effectiveConfig?.[SESSION_KEY];
   return typeof named === "string" && named !== "" ? named : conversationId;
+}
+
+function wantedOnConflict({ effectiveConfig }: Execution): "refuse" | "queue" | undefined {
+  const wanted = effectiveConfig?.[ON_CONFLICT_KEY];
+  return wanted === "refuse" || wanted === "queue" ? wanted : undefined;
 }
 
 /** Grants that are set and empty ask for nothing at all. */

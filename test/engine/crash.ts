@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import { onTestFinished } from "vitest";
 import {
   SendInputRequestSchema,
@@ -20,6 +20,8 @@ export interface Crash {
   /** The driver of each life, the first from 1. */
   readonly driver: (life: number) => ExecutionDriver;
   readonly options?: Partial<DriverProviderOptions>;
+  /** The request's config. */
+  readonly config?: JsonObject;
   /** Resolves when the first life is to end. */
   readonly until: Promise<unknown>;
   /** Inputs of turns after the first. */
@@ -29,7 +31,14 @@ export interface Crash {
 }
 
 /** Runs an execution until its runtime stops, goes on with it in another one, and returns how it ended. */
-export async function overCrash({ driver, options = {}, until, followUps = [], meanwhile }: Crash): Promise<Execution> {
+export async function overCrash({
+  driver,
+  options = {},
+  until,
+  followUps = [],
+  meanwhile,
+  config: wanted = {},
+}: Crash): Promise<Execution> {
   const dir = await mkdtemp(join(tmpdir(), "crash-"));
   onTestFinished(() => rm(dir, { recursive: true }));
   let executionId = "";
@@ -46,7 +55,7 @@ export async function overCrash({ driver, options = {}, until, followUps = [], m
     }
   };
   await live(1, async (runtime, providerId) => {
-    const request = create(StartExecutionRequestSchema, { providerId, input: { text: "first" } });
+    const request = create(StartExecutionRequestSchema, { providerId, input: { text: "first" }, config: wanted });
     executionId = (await runtime.startExecution(ADA, request)).id;
     const mode = InputMode.FOLLOW_UP;
     for (const text of followUps) {

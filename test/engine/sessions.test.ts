@@ -2,6 +2,8 @@ import { mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
+import { openRuntime } from "../../src/core/open-runtime.js";
 import {
   type ChatMessage,
   createMemorySessions,
@@ -9,7 +11,20 @@ import {
   openFileSessions,
   type SessionSnapshot,
 } from "../../src/engine.js";
-import { ADA, answer, eventOf, ManualClock, model, OPTIONS, runOnce, runtimeOf, untilAborted } from "./fixtures.js";
+import { openMemoryStore } from "../../src/store/memory.js";
+import { overCrash } from "./crash.js";
+import {
+  ADA,
+  answer,
+  driver,
+  eventOf,
+  ManualClock,
+  model,
+  OPTIONS,
+  runOnce,
+  runtimeOf,
+  untilAborted,
+} from "./fixtures.js";
 
 async function snapshotOf(
   sessions: ReturnType<typeof createMemorySessions>,
@@ -40,6 +55,46 @@ describe("sessions", () => {
     release.resolve();
     expect((await first.result()).text).toBe("first after 0");
     expect((await queued.result()).text).toBe("third after 2");
+  });
+
+  test("E106 a run that was queued still is after a crash, and a client may say what its run does too", async () => {
+    const sessionStore = createMemorySessions();
+    const lease = await sessionStore.acquire(ADA, "s1");
+    const begun = Promise.withResolvers<void>();
+    const acquired: unknown[] = [];
+    const counting: HarnessSessionStore = {
+      acquire: (identity, sessionId, options) => {
+        acquired.push(options?.onConflict);
+        begun.resolve();
+        return sessionStore.acquire(identity, sessionId, options);
+      },
+    };
+    const made = driver(() => "done");
+    const ended = overCrash({
+      driver: () => ({ ...made, capabilities: { ...made.capabilities, durable: true }, resume: made.start }),
+      options: { sessionStore: counting, onConflict: "refuse" },
+      config: { session_id: "s1", on_conflict: "queue" },
+      until: begun.promise,
+      meanwhile: (_runtime, _executionId, life) => {
+        if (life === 2) void lease.release();
+      },
+    });
+    expect(await ended).toMatchObject({ state: ExecutionState.SUCCEEDED, attempt: 2, finalOutput: "done" });
+    expect(acquired).toEqual(["queue", "queue"]);
+  });
+
+  test("E106 what an embedded run does is stored with it, where it is not what the host's runs do", async () => {
+    const store = openMemoryStore();
+    const runtime = runtimeOf(() => "ok", { store });
+    const configOf = async (onConflict: "queue" | "refuse"): Promise<unknown> => {
+      const { runId } = await runtime.run("hi", { ...OPTIONS, onConflict });
+      const core = await openRuntime({ store, providers: [] });
+      const { effectiveConfig } = await core.getExecution(ADA, runId);
+      await core.close(0);
+      return effectiveConfig;
+    };
+    expect(await configOf("queue")).toEqual({ session_id: "s1", on_conflict: "queue" });
+    expect(await configOf("refuse")).toEqual({ session_id: "s1" });
   });
 
   test("E107 the same session id of another user or tenant is another session", async () => {
