@@ -31,7 +31,10 @@ export interface ContextEntry {
 
 export interface ContextProjection {
   readonly messages: readonly ChatMessage[];
-  /** What became of each retrieved source. */
+  /**
+   * What became of each retrieved source. Of one that is not named here the messages tell. What they contradict
+   * fails the run; each source that is not shown whole is a diagnostic in the log, once a turn, with its reason.
+   */
   readonly provenance: readonly ContextProvenance[];
 }
 
@@ -74,6 +77,51 @@ export function checkProjection(
     if (!isAddition(index)) throw refused(projected[index]);
   }
   return projected;
+}
+
+/** A source that a projection does not show, or not whole. */
+export interface LeftOut {
+  readonly sourceId: string;
+  readonly reason: string;
+}
+
+/**
+ * Returns the sources that a projection leaves out, in whole or in part. Throws a
+ * {@link RunFailure} where what the policy says of a source is not what its messages show.
+ */
+export function checkProvenance(
+  original: readonly ChatMessage[],
+  { messages, provenance }: ContextProjection,
+): readonly LeftOut[] {
+  const retrieved = countBySource(original);
+  const held = countBySource(messages);
+  for (const sourceId of new Set(provenance.map((told) => told.sourceId))) {
+    const said = provenance.some((told) => told.sourceId === sourceId && told.included);
+    if (said !== held.has(sourceId)) throw contradicted(sourceId, said);
+  }
+  return [...retrieved]
+    .filter(([sourceId, count]) => (held.get(sourceId) ?? 0) < count)
+    .map(([sourceId]) => ({ sourceId, reason: reasonOf(sourceId, provenance) }));
+}
+
+function countBySource(messages: readonly ChatMessage[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { sourceId } of messages)
+    if (sourceId !== undefined) counts.set(sourceId, (counts.get(sourceId) ?? 0) + 1);
+  return counts;
+}
+
+function reasonOf(sourceId: string, provenance: readonly ContextProvenance[]): string {
+  const told = provenance.find((entry) => entry.sourceId === sourceId && !entry.included && entry.reason !== undefined);
+  return told?.reason ?? "the context policy does not say why";
+}
+
+function contradicted(sourceId: string, said: boolean): RunFailure {
+  const told = said ? "is included, and no message shows it" : "is left out, and a message shows it";
+  return new RunFailure(
+    FailureReason.PROVIDER_ERROR,
+    `the context policy says that the source ${JSON.stringify(sourceId)} ${told}`,
+  );
 }
 
 /** Splits messages into what stands or falls together, oldest first. */

@@ -32,7 +32,8 @@ export interface RetrievedContext {
 
 export interface ContextDiagnostic {
   readonly sourceId: string;
-  readonly problem: "failed" | "timed_out" | "cut";
+  /** `left_out`: retrieved, and not, or not all of it, shown by the context policy. */
+  readonly problem: "failed" | "timed_out" | "cut" | "left_out";
   readonly detail: string;
 }
 

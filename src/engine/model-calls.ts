@@ -1,5 +1,5 @@
 import { prepareStep } from "./ask-controller.js";
-import { checkProjection } from "./context-policy.js";
+import { checkProjection, checkProvenance } from "./context-policy.js";
 import type { StepPlan } from "./controller.js";
 import { HarnessUnsupportedError } from "./errors.js";
 import { isolate } from "./event-bus.js";
@@ -11,7 +11,7 @@ import { account, countCall, failed, finish, type PreparedCall, reserve } from "
 import type { RunContext } from "./run-context.js";
 import type { ToolDefinition } from "./tool.js";
 import { toToolDefinition } from "./tool-schema.js";
-import { withContext } from "./turn-context.js";
+import { reportLeftOut, withContext } from "./turn-context.js";
 import type { TurnScope } from "./turn-scope.js";
 
 type CallOptions = ModelConfig & { readonly tools?: readonly ToolDefinition[] };
@@ -189,7 +189,9 @@ async function project(
   const policy = plan.contextPolicy ?? turn.run.config.contextPolicy;
   if (policy === undefined) return full;
   const projection = await policy.project(structuredClone(full), ctx, retrieved.entries);
-  return checkProjection(full, structuredClone(projection.messages));
+  const shown = checkProjection(full, structuredClone(projection.messages));
+  reportLeftOut(turn, checkProvenance(full, { messages: shown, provenance: projection.provenance ?? [] }));
+  return shown;
 }
 
 function definitions(

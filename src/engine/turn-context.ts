@@ -1,7 +1,10 @@
-import type { ContextEntry } from "./context-policy.js";
-import { retrieveContext } from "./context-source.js";
+import type { ContextEntry, LeftOut } from "./context-policy.js";
+import { type ContextDiagnostic, retrieveContext } from "./context-source.js";
 import { type ChatMessage, textOf } from "./message.js";
 import type { TurnScope } from "./turn-scope.js";
+
+/** Of a policy's reason the log has so many characters. */
+const MAX_REASON_CHARS = 1_000;
 
 /** Retrieved text of one turn: as messages, and as what a context policy is told of them. */
 export interface ContextEntryMessages {
@@ -13,15 +16,26 @@ export interface ContextEntryMessages {
 export async function retrieveForTurn(turn: TurnScope): Promise<ContextEntryMessages> {
   const sources = turn.run.abilities?.contextSources ?? [];
   const { messages, diagnostics } = await retrieveContext(sources, textOf(turn.input), turn.ctx, turn.run.config.clock);
-  for (const { sourceId, problem, detail } of diagnostics) {
-    const data = { source_id: sourceId, problem, detail };
-    turn.emitter.push({ case: "providerEvent", value: { type: "engine.context_diagnostic", data } });
-  }
+  for (const diagnostic of diagnostics) report(turn, diagnostic);
   const entries = messages.map(({ sourceId, content }) => ({
     sourceId: sourceId ?? "",
     sizeBytes: Buffer.byteLength(textOf(content)),
   }));
   return { messages, entries };
+}
+
+/** Says in the log which sources a context policy leaves out, each once. */
+export function reportLeftOut(turn: TurnScope, leftOut: readonly LeftOut[]): void {
+  for (const { sourceId, reason } of leftOut) {
+    if (turn.leftOut.has(sourceId)) continue;
+    turn.leftOut.add(sourceId);
+    report(turn, { sourceId, problem: "left_out", detail: reason.slice(0, MAX_REASON_CHARS).toWellFormed() });
+  }
+}
+
+function report(turn: TurnScope, { sourceId, problem, detail }: ContextDiagnostic): void {
+  const data = { source_id: sourceId, problem, detail };
+  turn.emitter.push({ case: "providerEvent", value: { type: "engine.context_diagnostic", data } });
 }
 
 /**

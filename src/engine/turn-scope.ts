@@ -24,6 +24,8 @@ export class TurnScope {
   readonly ctx: RunContext;
   /** The tools that may be dispatched now; unset: all that are granted. */
   active: ReadonlySet<string> | undefined;
+  /** The sources of which the log says that a context policy leaves them out. */
+  readonly leftOut = new Set<string>();
   #ended = false;
   #services: HarnessExecutionServices | undefined;
   #retrieved: Promise<ContextEntryMessages> | undefined;

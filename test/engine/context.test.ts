@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { checkProjection } from "../../src/engine/context-policy.js";
 import { retrieveContext } from "../../src/engine/context-source.js";
 import { createRunContext } from "../../src/engine/run-context.js";
-import type { ChatMessage, ContextPolicy } from "../../src/engine.js";
+import type { ChatMessage, ContextPolicy, ContextProvenance } from "../../src/engine.js";
 import { ADA, eventsOf, MAIN, ManualClock, model, OPTIONS, runOnce, runtimeOf } from "./fixtures.js";
 
 const SYSTEM: ChatMessage = { role: "system", content: "Be kind." };
@@ -87,6 +87,54 @@ describe("a projection", () => {
     );
     expect(result.status).toBe("completed");
     expect(own.calls[0]?.messages).toEqual([USER, ANSWER]);
+  });
+
+  const told = (provenance: readonly ContextProvenance[], keeps: (message: ChatMessage) => boolean) => {
+    const own = model();
+    const source = (id: string, texts: readonly string[]) => ({ id, retrieve: async () => texts });
+    const sources = [source("docs", ["one", "two"]), source("notes", ["three"])];
+    const runtime = runtimeOf(
+      async (services) => {
+        for (let step = 0; step < 2; step++) await services.model(own, [USER]).catch(() => {});
+        return "ok";
+      },
+      {
+        grants: MAIN,
+        abilities: [{ name: "docs", bind: () => ({ contextSources: sources }) }],
+        contextPolicy: { id: "some", project: (messages) => ({ messages: messages.filter(keeps), provenance }) },
+      },
+    );
+    return { handle: runtime.start("hi", OPTIONS), own };
+  };
+
+  test.each<[string, readonly ContextProvenance[], (message: ChatMessage) => boolean]>([
+    ["included, and is not", [{ sourceId: "docs", included: true }], ({ sourceId }) => sourceId !== "docs"],
+    ["left out, and is not", [{ sourceId: "docs", included: false }], () => true],
+    ["included, and there is no such source", [{ sourceId: "web", included: true }], () => true],
+  ])("E93 a policy that says that a source is %s fails the run with no provider call", async (_what, says, keeps) => {
+    const { handle, own } = told(says, keeps);
+    expect(await handle.result()).toMatchObject({
+      status: "failed",
+      reason: { message: expect.stringContaining("the context policy says that the source") },
+    });
+    expect(own.calls).toEqual([]);
+  });
+
+  test("E93 what a policy leaves out is a diagnostic in the log, once a turn and source, with the policy's reason", async () => {
+    const says = [{ sourceId: "notes", included: false, reason: "too old" }];
+    const { handle, own } = told(says, ({ content }) => content !== "two" && content !== "three");
+    expect((await handle.result()).status).toBe("completed");
+    expect(own.calls.map(({ messages }) => messages.map(({ content }) => content))).toEqual([
+      ["one", "hi"],
+      ["one", "hi"],
+    ]);
+    const data = (await eventsOf(handle)).flatMap(({ payload }) =>
+      payload.type === "provider.event" ? [payload.data] : [],
+    );
+    expect(data).toEqual([
+      { source_id: "docs", problem: "left_out", detail: "the context policy does not say why" },
+      { source_id: "notes", problem: "left_out", detail: "too old" },
+    ]);
   });
 
   test("E93 a policy that does what it may not fails the run with no provider call", async () => {
