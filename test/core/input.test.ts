@@ -307,6 +307,36 @@ describe("input", () => {
     }
   });
 
+  test("N05 a steer that comes once nobody iterates any more waits for the next turn", async () => {
+    const seen: unknown[] = [];
+    const left = Promise.withResolvers<void>();
+    const go = Promise.withResolvers<void>();
+    const kit = await openKit({
+      providers: [
+        provider(async (context) => {
+          const steers = context.steers()[Symbol.asyncIterator]();
+          const next = steers.next();
+          if (context.turn === 1) {
+            await steers.return?.();
+            left.resolve();
+            await go.promise;
+          }
+          seen.push([context.turn, (await next).value?.text]);
+        }),
+      ],
+    });
+    const { id } = await kit.start();
+    await left.promise;
+    await kit.send(id, STEER, "late");
+    await kit.send(id, FOLLOW_UP, "next");
+    go.resolve();
+    await kit.over(id);
+    expect(seen).toEqual([
+      [1, undefined],
+      [2, "late"],
+    ]);
+  });
+
   test("N05 after a crash an input that waited is delivered once, a consumed one is only listed", async () => {
     const seen: unknown[] = [];
     const kit = await openKit({
