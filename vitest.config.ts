@@ -10,6 +10,9 @@ const patienceMs = process.env["CI"] === "true" ? 90_000 : 60_000;
 const projects = ["store", "conformance", "engine", "providers", "cli"];
 const ci = ["e2e", "browser", "agents"];
 
+/** Those of `providers` that start and end hundreds of processes: `npm test` leaves them out, `.ci/run` runs them. */
+const processes = ["test/providers/acp/**", "test/providers/containment/**", "test/providers/agent-processes.test.ts"];
+
 /** The console is built once for all browser tests. */
 const browser = { globalSetup: ["test/browser/support/build-console.ts"] };
 /** A browser, a real agent or a load has the machine to itself. */
@@ -30,11 +33,16 @@ export default defineConfig({
           exclude: [...projects, ...ci].map((folder) => `test/${folder}/**`),
         },
       },
+      {
+        extends: true,
+        test: { name: "processes", include: processes.map((glob) => glob.replace(/\*\*$/, "**/*.test.ts")) },
+      },
       ...[...projects, ...ci].map((folder) => ({
         extends: true as const,
         test: {
           name: folder,
           include: [`test/${folder}/**/*.test.{ts,tsx}`],
+          exclude: processes,
           ...(folder === "browser" ? browser : {}),
           ...(ci.includes(folder) ? oneAtATime : {}),
         },
