@@ -188,8 +188,30 @@ def test_what_run_returns_or_raises_is_the_outcome() -> None:
     assert failure_of(ValueError()).failure.message == "ValueError"
 
 
-def test_a_level_that_is_none_is_refused_at_once() -> None:
-    async def run(_: object) -> None: ...
+async def do_nothing(_: object) -> None: ...
 
-    with pytest.raises(ValueError):
-        Provider(id="p", version="1", run=run, capabilities={"event.streaming": "SOMEHOW"}).manifest()
+
+def test_a_level_that_is_none_is_refused_at_once() -> None:
+    with pytest.raises(ValueError) as raised:
+        Provider(id="p", version="1", run=do_nothing, capabilities={"event.streaming": "native"})
+    levels = "NATIVE, EMULATED, DEGRADED or UNSUPPORTED"
+    assert str(raised.value) == f'capabilities["event.streaming"]: must be {levels}, not "native"'
+
+
+def test_a_connection_that_ends_although_nobody_closed_it_says_so() -> None:
+    async def scenario() -> None:
+        capabilities = {"event.streaming": "NATIVE"}
+        provider = Provider(id="p", version="1", run=do_nothing, capabilities=capabilities)
+        # What comes too late to be checked: the first message cannot be made.
+        capabilities["event.streaming"] = "native"
+        server = grpc.aio.server()
+        add_ProviderServiceServicer_to_server(Runtime(), server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        connection = connect(provider, f"127.0.0.1:{port}", backoff=Backoff(base=0.01, longest=0.01))
+        for ended in (connection.closed(), connection.registered()):
+            with pytest.raises(ConnectionError, match="nobody had closed it"):
+                await asyncio.wait_for(ended, 10)
+        await server.stop(None)
+
+    asyncio.run(scenario())

@@ -80,9 +80,9 @@ class Connection:
         await asyncio.shield(self._registered)
 
     async def closed(self) -> None:
-        """Returns once it is closed; raises where the runtime refused it for good."""
+        """Returns once it is closed by `close` or `drain`; raises why it ended otherwise, as where the runtime refused it."""
         await asyncio.wait([self._task])
-        error = None if self._task.cancelled() else self._task.exception()
+        error = self._error()
         if error is not None:
             raise error
 
@@ -99,10 +99,17 @@ class Connection:
         self._stop()
         await asyncio.wait([self._task])
 
-    def _ended(self, task: "asyncio.Task[None]") -> None:
-        error = None if task.cancelled() else task.exception()
+    def _ended(self, _: "asyncio.Task[None]") -> None:
+        error = self._error()
         if not self._registered.done():
             self._registered.set_exception(error or ConnectionError("the connection was closed"))
+
+    def _error(self) -> BaseException | None:
+        """Why it ended; None where it was closed."""
+        if not self._task.cancelled():
+            return self._task.exception()
+        # gRPC cancels a read, too: where what is to be sent cannot be made, for one.
+        return None if self._is_closing else ConnectionError("the connection ended, and nobody had closed it")
 
     def _something_to_send(self) -> None:
         if self._session is not None:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 #: The version of the protocol that this package speaks.
 PROTOCOL_VERSION = "2026-09-02"
 
+#: How far a capability may be supported.
+LEVELS = ("NATIVE", "EMULATED", "DEGRADED", "UNSUPPORTED")
+
 #: How a turn ended: an outcome, the final output, or None for the text that was emitted.
 Result = Union[Outcome, str, None]
 
@@ -35,12 +38,18 @@ class Provider:
     name: str = ""
     #: The most executions at a time, at least 1.
     capacity: int = 16
-    #: How far each capability is supported, by name: "NATIVE", "EMULATED" or "DEGRADED".
+    #: How far each capability is supported, by name: one of `LEVELS`. What is not listed is "UNSUPPORTED".
     capabilities: Mapping[str, str] = field(default_factory=dict)
     #: The JSON Schema of an execution's config; None takes any.
     config_schema: Mapping[str, Any] | None = None
     #: Called after a cancel, once `run` has ended; what it raises or returns is the execution's cleanup_error.
     cancel: Callable[[RunContext], Awaitable[str | None]] | None = None
+
+    def __post_init__(self) -> None:
+        for name, level in self.capabilities.items():
+            if level not in LEVELS:
+                *others, last = LEVELS
+                raise ValueError(f'capabilities["{name}"]: must be {", ".join(others)} or {last}, not {_quoted(level)}')
 
     def manifest(self) -> ProviderManifest:
         """Returns what the provider says of itself."""
@@ -55,6 +64,10 @@ class Provider:
         if self.config_schema is not None:
             manifest.config_schema.update(self.config_schema)
         return manifest
+
+
+def _quoted(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
 def _level(name: str) -> SupportLevel:
