@@ -39,8 +39,7 @@ def take(client: Client, event: Event) -> None:
 
 
 def main() -> int:
-    target = os.environ.get("HARNESS_URL", "http://127.0.0.1:4310").removeprefix("http://")
-    with Client.dial(target) as client:
+    with Client.dial(os.environ.get("HARNESS_URL", "http://127.0.0.1:4310")) as client:
         request = StartExecutionRequest(provider_id="scripted", input=Content(text="Clean up."))
         ParseDict(CONFIG, request.config)
         # The start bears an idempotency key: sent again after a failure of the network, it starts no second execution.

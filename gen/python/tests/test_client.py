@@ -1,6 +1,7 @@
 """Both clients, against a server that plays streams as written."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 import grpc
@@ -11,6 +12,7 @@ from harnessruntime.v1.action_pb2 import ActionRequest, ActionResponse
 from harnessruntime.v1.execution_commands_pb2 import SendInputRequest, SendInputResponse, StartExecutionRequest
 from harnessruntime.v1.execution_pb2 import EXECUTION_STATE_CANCELLING, Execution
 from harnessruntime_client import Client, ContiguityError, HarnessError, Waits, aio
+from harnessruntime_client.address import target_of
 from harnessruntime_client.errors import ended
 from harnessruntime_client.log import Log, Patience
 
@@ -272,3 +274,16 @@ def test_leaving_the_loop_ends_the_stream(server: Server) -> None:
             assert event.sequence == 1
             break
         assert [event.sequence for event in client.follow_events("exe_1", 1)] == [2]
+
+
+def test_an_address_is_a_host_and_a_port_as_they_are_or_as_a_url() -> None:
+    for address in ("127.0.0.1:4310", "http://127.0.0.1:4310", "http://127.0.0.1:4310/"):
+        assert target_of(address) == "127.0.0.1:4310"
+    assert target_of("http://[::1]:4310") == "[::1]:4310"
+
+
+@pytest.mark.parametrize("address", ["", "127.0.0.1", "https://127.0.0.1:4310", "http://127.0.0.1:4310/v1", "a b:1"])
+@pytest.mark.parametrize("dial", [Client.dial, aio.Client.dial])
+def test_any_other_address_is_refused_at_once(dial: Callable[[str], object], address: str) -> None:
+    with pytest.raises(ValueError, match="^address: must be host:port or http://host:port, such as 127.0.0.1:4310$"):
+        dial(address)

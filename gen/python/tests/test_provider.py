@@ -143,7 +143,7 @@ def test_a_token_that_cannot_be_had_for_a_while_costs_no_execution() -> None:
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         provider = Provider(id="p", version="1", run=run)
-        connection = connect(provider, f"127.0.0.1:{port}", token=token, backoff=Backoff(base=0.01, longest=0.01))
+        connection = connect(provider, f"http://127.0.0.1:{port}", token=token, backoff=Backoff(base=0.01, longest=0.01))
         assert await runtime.registered.get() == []
         assert await asyncio.wait_for(runtime.registered.get(), 10) == ["exe_1"]
         assert len(tries) >= 4
@@ -196,6 +196,14 @@ def test_a_level_that_is_none_is_refused_at_once() -> None:
         Provider(id="p", version="1", run=do_nothing, capabilities={"event.streaming": "native"})
     levels = "NATIVE, EMULATED, DEGRADED or UNSUPPORTED"
     assert str(raised.value) == f'capabilities["event.streaming"]: must be {levels}, not "native"'
+
+
+def test_an_address_that_is_none_is_refused_at_once() -> None:
+    async def scenario() -> None:
+        with pytest.raises(ValueError, match="^address: must be host:port or http://host:port"):
+            connect(Provider(id="p", version="1", run=do_nothing), "https://127.0.0.1:4310")
+
+    asyncio.run(scenario())
 
 
 def test_a_connection_that_ends_although_nobody_closed_it_says_so() -> None:

@@ -17,6 +17,7 @@ from harnessruntime.v1.execution_service_pb2 import GetExecutionRequest
 from harnessruntime.v1.execution_service_pb2_grpc import ExecutionServiceStub
 from harnessruntime.v1.runtime_service_pb2_grpc import RuntimeServiceStub
 
+from harnessruntime_client.address import target_of
 from harnessruntime_client.errors import ended, error_from, silent
 from harnessruntime_client.log import Log, Patience, Waits, with_key
 
@@ -36,9 +37,9 @@ class Client:
         self._headers = (("authorization", f"Bearer {token}"),) if token else ()
 
     @classmethod
-    def dial(cls, target: str, token: str = "", waits: Waits = Waits()) -> "Client":
-        """Makes a client of `host:port` without TLS. Use it in an `async with` statement."""
-        return cls(grpc.aio.insecure_channel(target, options=waits.channel_options()), token, waits)
+    def dial(cls, address: str, token: str = "", waits: Waits = Waits()) -> "Client":
+        """Makes a client of `host:port` or `http://host:port` without TLS. Use it in an `async with` statement."""
+        return cls(grpc.aio.insecure_channel(target_of(address), options=waits.channel_options()), token, waits)
 
     async def __aenter__(self) -> "Client":
         return self

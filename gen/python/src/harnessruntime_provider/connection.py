@@ -11,6 +11,7 @@ from typing import Union
 
 import grpc
 from harnessruntime.provider.v1.provider_pb2 import Registered
+from harnessruntime_client.address import target_of
 
 from harnessruntime_provider.held import Held
 from harnessruntime_provider.provider import Provider
@@ -50,7 +51,7 @@ class Connection:
     def __init__(
         self,
         provider: Provider,
-        target: str,
+        address: str,
         *,
         token: Token = "",
         credentials: grpc.ChannelCredentials | None = None,
@@ -59,7 +60,7 @@ class Connection:
     ) -> None:
         #: Names this process: stable over reconnects.
         self.instance_id = instance_id or str(uuid.uuid4())
-        self._target, self._token, self._credentials, self._backoff = target, token, credentials, backoff
+        self._target, self._token, self._credentials, self._backoff = target_of(address), token, credentials, backoff
         self._held = Held(provider, self._something_to_send, self._close_when_drained)
         self._session: Session | None = None
         self._registered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -194,28 +195,31 @@ class Connection:
 
 def connect(
     provider: Provider,
-    target: str,
+    address: str,
     *,
     token: Token = "",
     credentials: grpc.ChannelCredentials | None = None,
     instance_id: str = "",
     backoff: Backoff = Backoff(),
 ) -> Connection:
-    """Connects a provider to `host:port` and keeps it connected. Returns at once; without `credentials` there is no TLS."""
+    """Connects a provider to `host:port` or `http://host:port` and keeps it connected.
+
+    Returns at once; without `credentials` there is no TLS.
+    """
     return Connection(
-        provider, target, token=token, credentials=credentials, instance_id=instance_id, backoff=backoff
+        provider, address, token=token, credentials=credentials, instance_id=instance_id, backoff=backoff
     )
 
 
 async def serve(
     provider: Provider,
-    target: str,
+    address: str,
     *,
     token: Token = "",
     credentials: grpc.ChannelCredentials | None = None,
 ) -> None:
     """Connects a provider until SIGTERM or SIGINT, then drains it; the second signal closes it at once."""
-    connection = connect(provider, target, token=token, credentials=credentials)
+    connection = connect(provider, address, token=token, credentials=credentials)
     loop = asyncio.get_running_loop()
     stops: list[asyncio.Task[None]] = []
 
