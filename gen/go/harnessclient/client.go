@@ -51,7 +51,7 @@ func New(client *connect.Client) *Client {
 
 // Dial makes a client that speaks gRPC over HTTP/2 to baseURL, such as "http://127.0.0.1:4310", without TLS by prior
 // knowledge. token is the bearer token; "" sends none. It connects with the first call, and pings a connection that is
-// silent for 20 s.
+// silent for 20 s. Where baseURL is no URL, every call fails at once.
 func Dial(baseURL, token string) *Client { return New(rpc.Dial(baseURL, token)) }
 
 // Start starts an execution. A request without an idempotency key gets one, so that it is sent again safely.

@@ -377,3 +377,18 @@ func TestErrorFromDecodesTheDetails(t *testing.T) {
 		t.Error("the cause is lost")
 	}
 }
+
+func TestDialWithoutAURLSaysSoAtOnce(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:4310", "localhost:4310", "", "http://"} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			_, err := Dial(address, "").Wait(t.Context(), "exe_1")
+			if got, want := ErrorFrom(err).Message, "baseURL: must be a URL, such as http://127.0.0.1:4310"; got != want {
+				t.Errorf("%q: got %q, want %q", address, got, want)
+			}
+			if waited := time.Since(begun); waited > 0 {
+				t.Errorf("%q: was tried again for %v", address, waited)
+			}
+		})
+	}
+}

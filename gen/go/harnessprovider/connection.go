@@ -60,7 +60,8 @@ type Connection struct {
 
 var errClosed = errors.New("the provider closed its connection")
 
-// Connect connects a provider to a runtime, such as "http://127.0.0.1:4310", and keeps it connected. It returns at once.
+// Connect connects a provider to a runtime, such as "http://127.0.0.1:4310", and keeps it connected. It returns at once,
+// with an error where the manifest cannot be made or baseURL is no URL.
 func Connect(provider *Provider, baseURL string, options Options) (*Connection, error) {
 	manifest, err := provider.manifest()
 	if err != nil {
@@ -76,6 +77,9 @@ func Connect(provider *Provider, baseURL string, options Options) (*Connection, 
 		options.InstanceID = crand.Text()
 	}
 	if options.Client == nil {
+		if err := rpc.CheckBaseURL(baseURL); err != nil {
+			return nil, err
+		}
 		options.Client = rpc.Dial(baseURL, options.Token)
 	}
 	if options.Log == nil {

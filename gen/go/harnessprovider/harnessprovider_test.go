@@ -101,3 +101,11 @@ func TestAnErrorIsAFailureUnlessTheTurnHadToEnd(t *testing.T) {
 	expect(t, "the end", outcomeOf(ctx, nil, ctx.Err()).GetCancelled() != nil, true)
 	expect(t, "no outcome", outcomeOf(ctx, nil, nil).GetSuccess() != nil, true)
 }
+
+func TestConnectWithoutAURLSaysSoAtOnce(t *testing.T) {
+	_, err := Connect(&Provider{ID: "p", Version: "1"}, "127.0.0.1:4310", Options{})
+	if err == nil {
+		t.Fatal("it connects")
+	}
+	expect(t, "the error", err.Error(), "baseURL: must be a URL, such as http://127.0.0.1:4310")
+}
