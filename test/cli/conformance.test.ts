@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -44,6 +44,19 @@ describe("conformance", () => {
     expect(stdout).toMatch(/^artifact\.list +NATIVE +UNSUPPORTED$/m);
     const stored = JSON.parse(readFileSync(join(folder, "conformance", "scripted.json"), "utf8"));
     expect(stored).toMatchObject({ failed: 2, measuredLevels: { "input.steer": "SUPPORT_LEVEL_UNSUPPORTED" } });
+  });
+
+  test("a provider that is not available is not measured, and keeps what was measured of it", async () => {
+    const config = join(folder, "missing.yaml");
+    writeFileSync(config, "providers: {acp: {missing: {command: /no/such/agent}}}\n");
+    mkdirSync(join(folder, "conformance"), { recursive: true });
+    const kept = join(folder, "conformance", "missing.json");
+    writeFileSync(kept, "earlier");
+    const args = ["conformance", "missing", "--data", folder, "--config", config];
+    const { code, stdout, stderr } = await harness(args, { cwd: folder });
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^harness: PROVIDER_UNAVAILABLE: .*\/no\/such\/agent.*; nothing was measured\n$/);
+    expect(readFileSync(kept, "utf8")).toBe("earlier");
   });
 
   test("a provider that there is not, and situations that are none, are refused", async () => {

@@ -2,7 +2,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { ConformanceResultSchema, SupportLevel, Topology } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
+import {
+  ConformanceResultSchema,
+  type Provider as ProviderEntry,
+  SupportLevel,
+  Topology,
+} from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { openRuntime } from "../../core/open-runtime.js";
 import type { Provider } from "../../core/provider.js";
 import { checkSchema } from "../../core/schema.js";
@@ -39,11 +44,14 @@ export async function conformance(providerId: string, options: ConformanceComman
   const provider = await findProvider(read, providerId);
   const situations = readSituations(providerId, options.situations);
   const dataDir = await mkdtemp(join(tmpdir(), "harness-conformance-"));
-  const noisy = await openNoisyProvider(read, providerId, NOISY_ID);
+  // Of one that is not available the noisy one would only complain.
+  const noisy =
+    provider.availability?.().available === false ? undefined : await openNoisyProvider(read, providerId, NOISY_ID);
   const store = openMemoryStore();
   const providers = noisy === undefined ? [provider] : [provider, noisy];
   const runtime = await openRuntime({ store, providers, dataDir, log: createLog(mustHave(read.config.log)) });
   try {
+    mustBeAvailable(runtime.getProvider(providerId));
     const { checks, result } = await runProviderConformance(runtime, providerId, {
       situations,
       ...(options.json ? {} : { onCheck: printCheck }),
@@ -59,6 +67,11 @@ export async function conformance(providerId: string, options: ConformanceComman
     await store.close();
     await rm(dataDir, { recursive: true, force: true });
   }
+}
+
+/** The checks of a provider that takes no executions would measure nothing and fail. */
+function mustBeAvailable({ available, unavailableReason }: ProviderEntry): void {
+  if (!available) throw new CliError(`PROVIDER_UNAVAILABLE: ${unavailableReason}; nothing was measured`);
 }
 
 const NOISY_ID = "conformance-noisy";

@@ -5,12 +5,13 @@ import { findCommand } from "../containment/command.js";
 import type { ContainedProcess, ProcessTree } from "../containment/tree.js";
 import { type AgentHost, createClient } from "./agent-host.js";
 import { type AgentInfo, initializeRequest, readInfo } from "./agent-info.js";
-import { agentError, answeredError } from "./failure.js";
+import { agentError, answeredError, folderMissing } from "./failure.js";
 import { type Fields, fieldsOf } from "./json.js";
 import { type MessageSink, messageStream } from "./message-stream.js";
 import { createOutputTail, createRedact, type OutputTail, type Redact } from "./redact.js";
 import type { AgentSettings } from "./settings.js";
 import { settledWithin, withLimit } from "./time-limit.js";
+import { isFolder } from "./workspace.js";
 
 export interface AgentOptions {
   readonly settings: AgentSettings;
@@ -48,6 +49,8 @@ export class AgentProcess {
   /** Starts the agent and agrees on the protocol with it. */
   static async start(options: AgentOptions, host: AgentHost): Promise<AgentProcess> {
     const { settings, env, cwd, tree } = options;
+    // The system would name the program that is to be started in it, not the folder.
+    if (!isFolder(cwd)) throw folderMissing(cwd);
     const command = findCommand(settings.command, env["PATH"] ?? "", cwd);
     if (command === undefined) throw commandMissing(settings);
     const process = await tree.spawn({ command, args: settings.args, cwd, env }).catch((cause) => {

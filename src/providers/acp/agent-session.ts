@@ -12,7 +12,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { AgentHost } from "./agent-host.js";
 import type { AgentInfo } from "./agent-info.js";
 import { type AgentOptions, AgentProcess } from "./agent-process.js";
-import { AUTH_REQUIRED, agentError, answeredError } from "./failure.js";
+import { AUTH_REQUIRED, agentError, answeredError, folderMissing } from "./failure.js";
 import { readTextFile, writeTextFile } from "./files.js";
 import { type Fields, fieldsOf, listOf, textOf } from "./json.js";
 import { loginMethod, loginRequired } from "./login.js";
@@ -81,12 +81,7 @@ export class AgentSession implements AgentHost {
   /** Starts the agent in `options.tree` and opens a session with it: the earlier one where it can load that, else a new one. */
   static async open(options: SessionOptions): Promise<AgentSession> {
     const workspace = await openWorkspace(options.cwd).catch((cause) => {
-      throw agentError(
-        "folder_missing",
-        `there is no folder ${options.cwd} to work in: make it, or set \`cwd\``,
-        "",
-        cause,
-      );
+      throw folderMissing(options.cwd, cause);
     });
     const session = new AgentSession({ ...options, cwd: workspace.root }, workspace);
     session.agent = await AgentProcess.start(session.options, session);

@@ -34,6 +34,12 @@ export function agentError(problem: AgentProblem, message: string, stderr = "", 
   return new HarnessError(ErrorReason.PROVIDER_UNAVAILABLE, text, { problem }, { cause });
 }
 
+/** The error for a folder to work in that is not there. */
+export function folderMissing(cwd: string, cause?: unknown): HarnessError {
+  const message = `the folder ${cwd} (cwd) does not exist; create it, or set cwd to one that does`;
+  return agentError("folder_missing", message, "", cause);
+}
+
 /** Returns what went wrong, where `error` is of {@link agentError}. */
 export function problemOf(error: unknown): AgentProblem | undefined {
   return error instanceof HarnessError ? (error.metadata["problem"] as AgentProblem | undefined) : undefined;

@@ -14,7 +14,7 @@ import { DEFAULT_END_LIMITS } from "../containment/tree.js";
 import { commandMissing, probeAgent } from "./agent-process.js";
 import type { AgentSession } from "./agent-session.js";
 import { buildEnvironment } from "./environment.js";
-import { agentError, failedTurn } from "./failure.js";
+import { agentError, failedTurn, folderMissing } from "./failure.js";
 import { fieldsOf, textOf } from "./json.js";
 import { createManifest } from "./manifest.js";
 import { checkMcpServers } from "./mcp.js";
@@ -24,7 +24,7 @@ import { type AcpSettings, type AgentSettings, resolveSettings } from "./setting
 import { settledWithin } from "./time-limit.js";
 import { Turn } from "./turn.js";
 import { nativeEvent } from "./updates.js";
-import { contains } from "./workspace.js";
+import { contains, isFolder } from "./workspace.js";
 
 /** What is given to a provider rather than configured. */
 export interface AcpDependencies {
@@ -78,7 +78,9 @@ class AcpProvider implements Provider {
 
   availability() {
     const { PATH = "" } = buildEnvironment(this.settings);
-    const found = findCommand(this.settings.command, PATH, this.settings.cwd ?? process.cwd()) !== undefined;
+    const { command, cwd } = this.settings;
+    if (cwd !== undefined && !isFolder(cwd)) return { available: false, reason: folderMissing(cwd).message };
+    const found = findCommand(command, PATH, cwd ?? process.cwd()) !== undefined;
     return { available: found, reason: found ? "" : commandMissing(this.settings).message };
   }
 

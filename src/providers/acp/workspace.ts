@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { RequestError } from "@agentclientprotocol/sdk";
@@ -26,6 +27,11 @@ export async function openWorkspace(path: string): Promise<Workspace> {
       return target;
     },
   };
+}
+
+/** Whether there is a folder at `path`. */
+export function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /** Whether `path` is `folder` or in it; both absolute, links resolved. */

@@ -87,9 +87,20 @@ describe("an agent that cannot be used says what to do", () => {
     expect((await (await run("x")).end()).error?.message).toMatch(/\(.*no such mode.*\): it offers ask, code$/);
   });
 
-  test("a folder that is not there", async () => {
-    const { run } = await openAgent({ cwd: "/nowhere/at/all" });
-    expect((await (await run("x")).end()).error?.message).toContain("there is no folder /nowhere/at/all to work in");
+  test("a folder that is not there makes the provider unavailable, until it is there", async () => {
+    const parent = await mkdtemp(join(tmpdir(), "acp-folder-"));
+    const cwd = join(parent, "project");
+    const { run, runtime, logged } = await openAgent({ cwd, unset: ["loadSession"] });
+    const reason = `the folder ${cwd} (cwd) does not exist; create it, or set cwd to one that does`;
+    await expect(run("x")).rejects.toMatchObject({
+      reason: ErrorReason.PROVIDER_UNAVAILABLE,
+      message: expect.stringContaining(reason),
+    });
+    expect(runtime.getProvider("test")).toMatchObject({ available: false, unavailableReason: reason });
+    expect(logged.join()).not.toContain("could not be asked");
+    await mkdir(cwd);
+    expect((await (await run("x")).end()).state).toBe(ExecutionState.SUCCEEDED);
+    await rm(parent, { recursive: true });
   });
 });
 
