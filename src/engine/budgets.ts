@@ -1,5 +1,6 @@
 import { invalid } from "../core/errors.js";
 import { HarnessBudgetError } from "./errors.js";
+import { type KeysOf, refuseUnknownKeys } from "./known-keys.js";
 import { NO_USAGE, type TokenUsage } from "./message.js";
 
 /** How much a run may use. A limit that is not set does not exist; 0 allows none, but for `maxRevisions`, whose default it is. */
@@ -15,9 +16,19 @@ export interface HarnessBudgets {
 }
 
 const LIMITS = ["maxModelCalls", "maxToolCalls", "maxTokens", "maxRevisions"] as const;
+const LIMIT_KEYS: KeysOf<HarnessBudgets> = {
+  maxModelCalls: true,
+  maxToolCalls: true,
+  maxTokens: true,
+  maxRevisions: true,
+};
 
-/** Checks budgets and returns a frozen copy. Fails with VALIDATION_ERROR where one is not an integer from 0. */
+/**
+ * Checks budgets and returns a frozen copy. Fails with VALIDATION_ERROR where one is
+ * not known, or not an integer from 0.
+ */
 export function checkBudgets(budgets: HarnessBudgets): Readonly<HarnessBudgets> {
+  refuseUnknownKeys("budgets", budgets, LIMIT_KEYS);
   const checked: HarnessBudgets = {};
   for (const limit of LIMITS) {
     const value = budgets[limit];

@@ -9,6 +9,7 @@ import type { ApprovalManager } from "./approvals.js";
 import { ArtifactValues } from "./artifact-values.js";
 import { checkBudgets, type HarnessBudgets, narrowBudgets } from "./budgets.js";
 import type { CompletionPolicy } from "./completion.js";
+import { CONFIG_KEYS } from "./config-keys.js";
 import type { ContextPolicy } from "./context-policy.js";
 import type { StepController } from "./controller.js";
 import { type HarnessDefinition, type ResolvedDefinition, resolveDefinition } from "./definition.js";
@@ -16,6 +17,7 @@ import type { ExecutionDriver, TeamMember } from "./driver.js";
 import { checkDriver } from "./driver-check.js";
 import type { EventBus } from "./event-bus.js";
 import { checkGrants, type EffectiveGrants, type HarnessGrants } from "./grants.js";
+import { type KeysOf, refuseUnknownKeys } from "./known-keys.js";
 import { DEFAULT_ROLE, type ModelRoleBinding } from "./model.js";
 import { ALLOW_GRANTED, type ExecutionPolicy } from "./policy.js";
 import { createResourcePool, type HarnessResourcePool } from "./resource.js";
@@ -120,6 +122,7 @@ export interface EngineConfig {
  * {@link HarnessUnsupportedError}, before anything runs.
  */
 export function parseConfig(config: HarnessRuntimeConfig, served: boolean): EngineConfig {
+  refuseUnknownKeys("", config, CONFIG_KEYS);
   const definition = toDefinition(config);
   const driver = config.driver ?? definition?.driver;
   if (driver === undefined) throw invalid("driver", "is required; give a driver, or a definition that names one");
@@ -146,9 +149,12 @@ export function parseConfig(config: HarnessRuntimeConfig, served: boolean): Engi
   return parsed;
 }
 
+const MEMBER_KEYS: KeysOf<TeamMember> = { driver: true, grants: true, budgets: true };
+
 /** Fails where a member of the driver's, or of one of them, cannot run. */
 function checkMembers(team: EngineConfig): void {
   for (const [name, member] of Object.entries(team.driver.members ?? {})) {
+    refuseUnknownKeys(`driver.members.${name}`, member, MEMBER_KEYS);
     if (!/^[A-Za-z0-9_-]+$/.test(name)) {
       throw invalid("driver.members", `${JSON.stringify(name)} is no name; use letters, digits, _ and -`);
     }
@@ -191,7 +197,8 @@ function toDefinition({ definition, requirements }: HarnessRuntimeConfig): Resol
 }
 
 function toBudgets(config: HarnessRuntimeConfig, definition: ResolvedDefinition | undefined): Readonly<HarnessBudgets> {
-  return narrowBudgets(checkBudgets(config.budgets ?? {}), checkBudgets(definition?.limits ?? {}));
+  const { maxSteps: _, ...limits } = definition?.limits ?? {};
+  return narrowBudgets(checkBudgets(config.budgets ?? {}), checkBudgets(limits));
 }
 
 function toModels(config: HarnessRuntimeConfig, definition: ResolvedDefinition | undefined): EngineConfig["models"] {

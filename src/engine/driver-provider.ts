@@ -7,6 +7,7 @@ import { attempt } from "./bound.js";
 import type { UsedBefore } from "./budgets.js";
 import { memberProviderId } from "./children.js";
 import { type EngineConfig, type HarnessRuntimeConfig, memberConfig, parseConfig } from "./config.js";
+import { SERVED_KEYS } from "./config-keys.js";
 import { fromUsage } from "./contract-values.js";
 import type { ExecutionDriver } from "./driver.js";
 import { isGovernable } from "./driver-check.js";
@@ -14,6 +15,7 @@ import { toManifest, toProviderId } from "./driver-manifest.js";
 import type { EngineHost, LocalRunLink } from "./engine-host.js";
 import { EngineRun } from "./engine-run.js";
 import { openFileSessions } from "./file-sessions.js";
+import { refuseUnknownKeys } from "./known-keys.js";
 import { toRunIdentity } from "./run-identity.js";
 import { runTurn } from "./run-turn.js";
 
@@ -51,7 +53,8 @@ export type DriverModule =
  * of an embedded runtime does.
  */
 export function driverProvider(driver: ExecutionDriver, options: DriverProviderOptions): Provider {
-  const { providerId, capacity, ...config } = options;
+  refuseUnknownKeys("", options ?? {}, SERVED_KEYS);
+  const { providerId, capacity, ...config } = { ...options };
   return engineProvider(parseConfig({ ...config, driver }, true), {
     id: providerId ?? toProviderId(driver.id),
     ...(capacity === undefined ? {} : { capacity }),

@@ -1,4 +1,5 @@
 import { invalid } from "../core/errors.js";
+import { type KeysOf, refuseUnknownKeys } from "./known-keys.js";
 
 /** What a run may use. Anything that is not named is denied. */
 export interface HarnessGrants {
@@ -17,11 +18,17 @@ export interface EffectiveGrants {
   readonly modelRoles: readonly string[];
 }
 
+const GRANT_KEYS: KeysOf<HarnessGrants> = { toolIds: true, requiredToolIds: true, modelRoles: true };
+
 /**
  * Checks the host's grants and returns a frozen copy. Fails with VALIDATION_ERROR
- * on a duplicate, or a required tool that is not granted.
+ * where there are none, on an unknown key, a duplicate, or a required tool that is not granted.
  */
 export function checkGrants(grants: HarnessGrants): EffectiveGrants {
+  if (grants !== undefined) refuseUnknownKeys("grants", grants, GRANT_KEYS);
+  if (!Array.isArray(grants?.toolIds) || !Array.isArray(grants.modelRoles)) {
+    throw invalid("grants", "name toolIds and modelRoles, which may be empty");
+  }
   const toolIds = unique("grants.tool_ids", grants.toolIds);
   const requiredToolIds = unique("grants.required_tool_ids", grants.requiredToolIds ?? []);
   const modelRoles = unique("grants.model_roles", grants.modelRoles);

@@ -74,6 +74,7 @@ describe("a module's default export", () => {
 });
 
 describe("what is wrong with a module is said in one line", () => {
+  const served = (more: string): string => `{ driver: ${DRIVER}, grants: { toolIds: [], modelRoles: [] }, ${more} }`;
   const without = (part: string): string => DRIVER.replace(part, "");
   test.each([
     ["export default 1", {}, /gives no driver but number$/],
@@ -81,7 +82,17 @@ describe("what is wrong with a module is said in one line", () => {
     ["export default () => undefined", {}, /gives no driver but undefined$/],
     ["export default {}", {}, /gives no driver: a driver has id, version, capabilities .* and start$/],
     [`export default ${DRIVER.replace("start:", "begin:")}`, {}, /gives no driver: a driver has id, .* and start$/],
-    [`export default { driver: ${DRIVER} }`, {}, /grants no lists: name toolIds and modelRoles, which may be empty$/],
+    [`export default { driver: ${DRIVER} }`, {}, / grants: name toolIds and modelRoles, which may be empty$/],
+    [
+      `export default ${served("budgts: { maxModelCalls: 3 }")}`,
+      {},
+      /the key "budgts" is not known; did you mean budgets\?$/,
+    ],
+    [
+      `export default ${served("budgets: { maxModelCals: 3 }")}`,
+      {},
+      /"budgets\.maxModelCals" .* did you mean maxModelCalls\?$/,
+    ],
     [`export default ${without("version: 3,")}`, {}, /driver\.version: undefined is not an integer from 1$/],
     [`export default ${DRIVER.replace("durable: false", "durable: true")}`, {}, /the driver mine cannot resume/],
     [`export default ${DRIVER}`, { a: 1 }, /takes no config; export default a function of it .*$/],

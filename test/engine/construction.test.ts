@@ -6,6 +6,7 @@ import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import {
   type ContextPolicy,
   createApprovalManager,
+  driverProvider,
   type ExecutionDriver,
   HarnessError,
   HarnessRuntime,
@@ -73,6 +74,48 @@ describe("construction", () => {
     const error = caught(construct(config));
     expect(error).toBeInstanceOf(HarnessError);
     expect(error).toMatchObject({ reason: ErrorReason.VALIDATION_ERROR });
+  });
+
+  test.each<[string, object]>([
+    ['the key "budgts" is not known; did you mean budgets?', { budgts: { maxModelCalls: 3 } }],
+    ['the key "budgets.maxModelCals" is not known; did you mean maxModelCalls?', { budgets: { maxModelCals: 3 } }],
+    ['the key "grants.toolId" is not known; did you mean toolIds?', { grants: { ...NO_GRANTS, toolId: [] } }],
+    [
+      'the key "grants.requires" is not known; known are toolIds, requiredToolIds, modelRoles',
+      { grants: { ...NO_GRANTS, requires: [] } },
+    ],
+    [
+      'the key "driver.members.helper.budget" is not known; did you mean budgets?',
+      { driver: withMember({ driver: driver(() => ""), budget: {} } as never) },
+    ],
+    [
+      'the key "budgets.maxToken" is not known; did you mean maxTokens?',
+      { definition: { kind: "local", id: "d", driver: driver(() => ""), limits: { maxSteps: 3, maxToken: 1 } } },
+    ],
+    ["budgets: must be an object", { budgets: 3 }],
+    ["grants: name toolIds and modelRoles, which may be empty", { grants: undefined }],
+    ["grants: name toolIds and modelRoles, which may be empty", { grants: { toolIds: [] } }],
+    ["grants: must be an object", { grants: ["a"] }],
+  ])("E02 construction says in one line: %s", (message, wrong) => {
+    const made = driver(() => "ok");
+    const expected = expect.objectContaining({ message, reason: ErrorReason.VALIDATION_ERROR });
+    const config = { driver: made, grants: NO_GRANTS, ...wrong };
+    expect(caught(() => new HarnessRuntime(config as never))).toEqual(expected);
+    const { driver: served, definition, ...options } = { definition: undefined, ...config };
+    if (definition === undefined) expect(caught(() => driverProvider(served, options as never))).toEqual(expected);
+  });
+
+  test("E02 how a driver is served has its own keys, and a wrong one is named", () => {
+    const provide = (options: object) =>
+      driverProvider(
+        driver(() => "ok"),
+        options as never,
+      );
+    expect(provide({ grants: NO_GRANTS, providerId: "p", capacity: 3 })).toMatchObject({ capacity: 3 });
+    expect(() => provide({ grants: NO_GRANTS, capacty: 3 })).toThrow('"capacty" is not known; did you mean capacity?');
+    expect(() => provide({ grants: NO_GRANTS, eventCapacity: 3 })).toThrow('"eventCapacity" is not known; known are');
+    expect(() => provide(undefined as never)).toThrow("grants: name toolIds and modelRoles");
+    expect(() => new HarnessRuntime(undefined as never)).toThrow("config: must be an object");
   });
 
   test.each<[string, string, Partial<HarnessRuntimeConfig>]>([

@@ -8,7 +8,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { DurationSchema, StructSchema } from "@bufbuild/protobuf/wkt";
-import { nearest } from "./nearest.js";
+import { nearest } from "../../core/nearest.js";
 
 /** Called with the path of a key, and what is wrong with it. */
 export type Report = (path: readonly string[], text: string) => void;

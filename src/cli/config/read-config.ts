@@ -4,10 +4,10 @@ import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import type { Path } from "@bufbuild/protobuf/reflect";
 import { createValidator } from "@bufbuild/protovalidate";
 import { type Config, ConfigSchema } from "../../../gen/ts/harnessruntime/config/v1/config_pb.js";
+import { nearest } from "../../core/nearest.js";
 import { fromText, toCanonical } from "./canonical.js";
 import { ConfigError, configError, type Problem } from "./config-error.js";
 import { DEFAULTS } from "./defaults.js";
-import { nearest } from "./nearest.js";
 import { fromSettings, KEYS, type Key, type Setting, toSettings } from "./settings.js";
 import { readYamlFile } from "./yaml-file.js";
 

@@ -4,8 +4,10 @@ import { pathToFileURL } from "node:url";
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Driver } from "../../../gen/ts/harnessruntime/config/v1/providers_pb.js";
 import type { Provider } from "../../core/provider.js";
+import { DRIVER_MODULE_KEYS } from "../../engine/config-keys.js";
 import type { ExecutionDriver } from "../../engine/driver.js";
 import { driverProvider, type ServedDriver } from "../../engine/driver-provider.js";
+import { refuseUnknownKeys } from "../../engine/known-keys.js";
 
 /**
  * Loads the module of a driver, a path from `folder`, and makes the provider `id`
@@ -66,7 +68,7 @@ function toServed(given: unknown): ServedDriver {
   if (!isDriver(served["driver"])) {
     throw new Error("gives no driver: a driver has id, version, capabilities with a list of controls, and start");
   }
-  if (!isGrants(served["grants"])) throw new Error("grants no lists: name toolIds and modelRoles, which may be empty");
+  refuseUnknownKeys("", served, DRIVER_MODULE_KEYS);
   return served as unknown as ServedDriver;
 }
 
@@ -75,10 +77,6 @@ const NOTHING = { toolIds: [], modelRoles: [] };
 function isDriver(value: unknown): value is ExecutionDriver {
   if (!isObject(value) || typeof value["start"] !== "function") return false;
   return isObject(value["capabilities"]) && Array.isArray(value["capabilities"]["controls"]);
-}
-
-function isGrants(value: unknown): boolean {
-  return isObject(value) && Array.isArray(value["toolIds"]) && Array.isArray(value["modelRoles"]);
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
