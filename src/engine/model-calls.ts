@@ -25,6 +25,7 @@ export async function callModel(
   context?: RunContext,
 ): Promise<ModelResponse> {
   const ctx = turn.contextOf(context);
+  mustBeModel(provider, "generate");
   const call = await prepareCall(turn, provider, messages, options, ctx);
   const response = await finish(turn, call, () => call.provider.generate(call.messages, call.options));
   observe(turn, response, ctx);
@@ -40,6 +41,7 @@ export async function* streamModel(
   context?: RunContext,
 ): AsyncGenerator<StreamChunk> {
   const ctx = turn.contextOf(context);
+  mustBeModel(provider, "stream");
   const call = await prepareCall(turn, provider, messages, options, ctx);
   const end = yield* relay(turn, call);
   const { finishReason, usage, providerExtras, text } = end;
@@ -118,6 +120,12 @@ export async function callControlModel(
     throw new Error(`the control model ended with ${response.finishReason}; only a plain answer counts`);
   }
   return response;
+}
+
+/** Throws where a driver gives something else, such as a role's name or a model of the AI SDK as it stands. */
+function mustBeModel(provider: ModelProvider | undefined, method: "generate" | "stream"): void {
+  if (typeof provider?.[method] === "function") return;
+  throw new TypeError("model: must be a ModelProvider, such as aiModel(…); a role is named in the options");
 }
 
 async function prepareCall(

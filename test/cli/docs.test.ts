@@ -82,6 +82,32 @@ test("the program that serves a driver, in the guide to embedding, runs as it st
   expect(ended.stdout).toMatch(/^serves http:\/\/127\.0\.0\.1:\d+\nserved: hello\n$/);
 });
 
+test("the driver of the guide to embedding runs as it stands", async () => {
+  const block = blocksOf("docs/guides/embed.md").find(({ code }) => code.includes("const driver: ExecutionDriver"));
+  const model = `const anyModelOfTheAiSdk = {
+    specificationVersion: "v3",
+    provider: "fake",
+    modelId: "fake",
+    supportedUrls: {},
+    doGenerate: async () => ({
+      content: [{ type: "text", text: "In short: hello." }],
+      finishReason: { unified: "stop" },
+      usage: { inputTokens: { total: 1 }, outputTokens: { total: 1 } },
+      warnings: [],
+    }),
+  };`;
+  const use = `import { HarnessRuntime } from "harness-runtime";
+  const runtime = new HarnessRuntime({ driver, grants: { toolIds: [], modelRoles: ["main"] } });
+  const options = { identity: { tenantId: "acme", userId: "ada" }, sessionId: "desk" };
+  const { status, text } = await runtime.run("Hello, hello.", options);
+  console.log(status, text);
+  await runtime.close();`;
+  const file = join(folder, "driver.ts");
+  writeFileSync(file, [model, block?.code, use].join("\n"));
+  const ended = await startCommand(process.execPath, ["--no-warnings", file]).ended;
+  expect(ended).toMatchObject({ code: 0, stdout: "completed In short: hello.\n" });
+});
+
 test("the README is short", () => {
   expect(readFileSync(join(ROOT, "README.md"), "utf8").split("\n").length).toBeLessThan(150);
 });

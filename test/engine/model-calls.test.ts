@@ -89,6 +89,23 @@ describe("model", () => {
     expect(other.text).toBe("bound");
   });
 
+  test.each([
+    ["a role's name", "main"],
+    ["nothing", undefined],
+    ["a model of the AI SDK as it stands", { specificationVersion: "v3", doGenerate() {}, doStream() {} }],
+  ])("E30 %s is no model, and no call is counted for it", async (_what, wrong) => {
+    const said = "model: must be a ModelProvider, such as aiModel(…)";
+    const result = await runOnce(
+      async (services) => {
+        await expect(services.model(wrong as never, [USER])).rejects.toThrow(said);
+        await expect(services.streamModel(wrong as never, [USER]).next()).rejects.toThrow(said);
+        return (await services.model(model(), [USER])).message.content as string;
+      },
+      { grants: MAIN, budgets: { maxModelCalls: 1 } },
+    );
+    expect(result).toMatchObject({ status: "completed", text: "fine" });
+  });
+
   test("E31 a role that is not granted fails the run with no provider call", async () => {
     const own = model();
     const result = await runOnce(async (services) => {
