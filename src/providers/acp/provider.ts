@@ -11,13 +11,15 @@ import { findCommand } from "../containment/command.js";
 import { openContainment, type ProcessContainment } from "../containment/containment.js";
 import { toCleanup } from "../containment/report.js";
 import { DEFAULT_END_LIMITS } from "../containment/tree.js";
-import { commandMissing, probeAgent } from "./agent-process.js";
+import type { AgentInfo } from "./agent-info.js";
+import { commandMissing } from "./agent-process.js";
 import type { AgentSession } from "./agent-session.js";
 import { buildEnvironment } from "./environment.js";
 import { agentError, failedTurn, folderMissing } from "./failure.js";
 import { fieldsOf, textOf } from "./json.js";
 import { createManifest } from "./manifest.js";
 import { checkMcpServers } from "./mcp.js";
+import { Probe } from "./probe.js";
 import { CONTINUE_PROMPT, historyPrompt, toPrompt } from "./prompt.js";
 import { SessionPool } from "./session-pool.js";
 import { type AcpSettings, type AgentSettings, resolveSettings } from "./settings.js";
@@ -55,6 +57,7 @@ class AcpProvider implements Provider {
   private declared: ProviderManifest | undefined;
   private containment: ProcessContainment | undefined;
   private pool: SessionPool | undefined;
+  private probe: Probe | undefined;
   private readonly turns = new Map<string, Turn>();
   private readonly callIds = new Map<string, Map<string, number>>();
   private readonly failedStarts = new Map<string, unknown>();
@@ -81,7 +84,8 @@ class AcpProvider implements Provider {
     const { command, cwd } = this.settings;
     if (cwd !== undefined && !isFolder(cwd)) return { available: false, reason: folderMissing(cwd).message };
     const found = findCommand(command, PATH, cwd ?? process.cwd()) !== undefined;
-    return { available: found, reason: found ? "" : commandMissing(this.settings).message };
+    const problem = found ? this.probe?.problem : commandMissing(this.settings).message;
+    return { available: problem === undefined, reason: problem ?? "" };
   }
 
   checkConfig(config: JsonObject): FieldViolation[] {
@@ -93,14 +97,19 @@ class AcpProvider implements Provider {
     const { dataDir, log } = host;
     this.containment = await openContainment({ dataDir, mode: settings.containment, log });
     this.pool = new SessionPool({ settings, clock, containment: this.containment, dataDir, log });
-    if (settings.loadSession === undefined && this.availability().available) {
-      this.loadSession = await this.probe(host, this.containment);
-    }
     this.declared = undefined;
     host.changed();
+    if (settings.loadSession !== undefined || !this.availability().available) return;
+    const learned = ({ reopenMethod }: AgentInfo): void => {
+      this.loadSession = reopenMethod !== undefined;
+      this.declared = undefined;
+    };
+    this.probe = new Probe({ settings, clock, containment: this.containment, host, learned });
+    await this.probe.open();
   }
 
   async close(): Promise<void> {
+    await this.probe?.close();
     await this.pool?.close();
     await this.containment?.close();
   }
@@ -160,21 +169,6 @@ class AcpProvider implements Provider {
       return await turn.run(prompt);
     } finally {
       this.turns.delete(id);
-    }
-  }
-
-  /** Asks an agent that is not known whether it can load sessions. */
-  private async probe({ dataDir, log }: ProviderHost, containment: ProcessContainment): Promise<boolean> {
-    const { settings, clock } = this;
-    const tree = containment.createTree("probe");
-    const options = { settings, clock, log, tree, cwd: settings.cwd ?? dataDir, env: buildEnvironment(settings) };
-    try {
-      return (await probeAgent(options)).reopenMethod !== undefined;
-    } catch (error) {
-      log.warn({ provider: settings.id, error: String(error) }, "the agent could not be asked what it can do");
-      return false;
-    } finally {
-      await tree.end();
     }
   }
 

@@ -1,10 +1,11 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { ErrorReason, FailureReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { ExecutionState } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { SupportLevel } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
+import { type Clock, systemClock } from "../../../src/core/clock.js";
 import { closeFixtures, openAgent } from "./fixture.js";
 
 afterEach(closeFixtures);
@@ -72,6 +73,29 @@ describe("an agent that cannot be used says what to do", () => {
         /^test (cannot be started: .*|ended with exit code 12[67] .*): see whether `.*broken/,
       ),
     });
+  });
+
+  test("one that is asked what it can do and does not start is unavailable, until it starts", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "acp-broken-"));
+    const command = join(folder, "agent");
+    await writeFile(command, "#!/bin/sh\necho no licence >&2; exit 3\n", { mode: 0o755 });
+    let askAgain = (): void => {};
+    const after: Clock["after"] = (delayMs, act) => {
+      if (delayMs !== 5_000) return systemClock.after(delayMs, act);
+      askAgain = act;
+      return () => {};
+    };
+    const clock = { now: systemClock.now, after };
+    const { run, runtime } = await openAgent({ command, clock, unset: ["loadSession"] });
+    expect(runtime.getProvider("test")).toMatchObject({
+      available: false,
+      unavailableReason: expect.stringMatching(/^test ended with exit code 3 .*no licence/),
+    });
+    await writeFile(command, `#!/bin/sh\nexec ${process.execPath} "$@"\n`);
+    askAgain();
+    await vi.waitFor(() => expect(runtime.getProvider("test").available).toBe(true), 20_000);
+    expect((await (await run("x")).end()).state).toBe(ExecutionState.SUCCEEDED);
+    await rm(folder, { recursive: true });
   });
 
   test("a login that the agent does not take", async () => {
