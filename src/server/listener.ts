@@ -174,12 +174,24 @@ function createFront({ tls: certificate, limits, log }: ListenerOptions, accept:
 
 async function open(server: net.Server, { host, port }: ListenerOptions): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
+    const fail = (error: NodeJS.ErrnoException): void => reject(told(error, host, port));
+    server.once("error", fail);
     server.listen({ host, port, backlog: 1024 }, () => {
-      server.off("error", reject);
+      server.off("error", fail);
       resolve();
     });
   });
+}
+
+/** The system's error, with its code, in words that name the way out. */
+function told(error: NodeJS.ErrnoException, host: string, port: number): Error {
+  const messages: Readonly<Record<string, string>> = {
+    EADDRINUSE: `port ${port} is in use; give another one as port, or 0 for a free one`,
+    EADDRNOTAVAIL: `${host} is no address of this machine; give another one as host`,
+    EACCES: `port ${port} may not be used by this user; give another one as port`,
+  };
+  const message = messages[error.code ?? ""];
+  return message === undefined ? error : Object.assign(new Error(message, { cause: error }), { code: error.code });
 }
 
 function addressPort(server: net.Server): number {

@@ -55,8 +55,8 @@ const CLOSE_GRACE_MS = 1_000;
 /**
  * Serves a runtime on one port: gRPC, gRPC-Web and Connect over HTTP/1.1 and
  * HTTP/2, with health and reflection. Fails with VALIDATION_ERROR where the
- * options would serve strangers by mistake, and with the system's error where
- * the port is taken.
+ * options would serve strangers by mistake, and with an error that names the port and
+ * has the system's code, such as EADDRINUSE, where the port is taken.
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { host = "127.0.0.1", port = DEFAULT_PORT, log = SILENT, nextErrorId = randomErrorId } = options;

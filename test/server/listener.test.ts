@@ -111,9 +111,16 @@ describe("the port", () => {
     await server.close();
   });
 
-  test("a port that is taken is the system's error", async () => {
+  test("a port that is taken, or an address that is none of the machine's, is said with the way out", async () => {
     const { server } = await serve();
-    await expect(serve({ port: server.port })).rejects.toThrow("EADDRINUSE");
+    await expect(serve({ port: server.port })).rejects.toMatchObject({
+      code: "EADDRINUSE",
+      message: `port ${server.port} is in use; give another one as port, or 0 for a free one`,
+    });
+    await expect(serve({ host: "192.0.2.1", allowInsecure: true })).rejects.toMatchObject({
+      code: "EADDRNOTAVAIL",
+      message: "192.0.2.1 is no address of this machine; give another one as host",
+    });
   });
 });
 
