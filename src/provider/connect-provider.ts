@@ -8,12 +8,13 @@ import type { Log } from "../core/provider.js";
 import { TurnAbortedError } from "../core/turn-aborted.js";
 import { type BackoffLimits, backoffMs } from "./backoff.js";
 import type { RemoteProvider } from "./define-provider.js";
+import { consoleLog } from "./console-log.js";
 import { Held } from "./held.js";
 import { type Dial, Session } from "./session.js";
 
 /** How a provider connects. */
 export interface ConnectOptions {
-  /** The runtime's address, such as `http://127.0.0.1:4310`. */
+  /** The runtime's address, a URL such as `http://127.0.0.1:4310`. */
   readonly url: string;
   /** The token of the scope `providers:connect`, or what gives it before each try. Unset: none. */
   readonly token?: string | (() => string | Promise<string>) | undefined;
@@ -23,7 +24,7 @@ export interface ConnectOptions {
   readonly instanceId?: string;
   /** Default: 200 ms to 15 s. */
   readonly backoff?: BackoffLimits;
-  /** Default: silent. */
+  /** Default: warnings and errors go to the console. */
   readonly log?: Log;
   /** Default: the machine's. */
   readonly clock?: Clock;
@@ -48,7 +49,6 @@ export interface ProviderConnection {
   close(): Promise<void>;
 }
 
-const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} };
 const BACKOFF: BackoffLimits = { minMs: 200, maxMs: 15_000 };
 /** A stream that lived this long in milliseconds was a good one: the next wait is short again. */
 const GOOD_STREAM_MS = 10_000;
@@ -56,9 +56,13 @@ const GOOD_STREAM_MS = 10_000;
 /**
  * Connects a provider to a runtime and keeps it connected: through breaks of the
  * connection and restarts of the runtime nothing that it emits is lost or
- * doubled. Returns at once; see {@link ProviderConnection.registered}.
+ * doubled. Returns at once; see {@link ProviderConnection.registered}. Throws a
+ * RangeError where `url` is no URL.
  */
 export function connectProvider(provider: RemoteProvider, options: ConnectOptions): ProviderConnection {
+  if (options.dial === undefined && !isHttpUrl(options.url)) {
+    throw new RangeError("url: must be a URL, such as http://127.0.0.1:4310");
+  }
   const connection = new Connection(provider, options);
   connection.run();
   return connection;
@@ -83,7 +87,7 @@ class Connection implements ProviderConnection {
   constructor(provider: RemoteProvider, options: ConnectOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#log = options.log ?? SILENT;
+    this.#log = options.log ?? consoleLog;
     this.instanceId = options.instanceId ?? randomUUID();
     this.#registered.promise.catch(() => undefined);
     this.#closed.promise.catch(() => undefined);
@@ -172,7 +176,9 @@ class Connection implements ProviderConnection {
     } catch (error) {
       if (this.#isClosing) return;
       if (isFinal(error, this.#wasRegistered)) throw error;
-      this.#log.warn({ error: error instanceof Error ? error.message : String(error) }, "the connection broke");
+      const { instanceId } = this;
+      const why = error instanceof Error ? error.message : String(error);
+      this.#log.warn({ instanceId }, `the connection broke: ${why}; trying again`);
     } finally {
       this.#session = undefined;
       this.#held.disconnected();
@@ -191,6 +197,10 @@ class Connection implements ProviderConnection {
       };
     });
   }
+}
+
+function isHttpUrl(url: string): boolean {
+  return /^https?:\/\/./.test(url) && URL.canParse(url);
 }
 
 async function dialer({ url, token, tls }: ConnectOptions): Promise<Dial> {

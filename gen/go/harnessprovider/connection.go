@@ -25,7 +25,7 @@ type Options struct {
 	Token      string          // the token of the scope providers:connect; "" sends none
 	InstanceID string          // names this process: stable over reconnects, never used by another; "" means random
 	Client     *connect.Client // takes the place of gRPC over HTTP/2 by prior knowledge, without TLS
-	Log        *slog.Logger    // nil is silent
+	Log        *slog.Logger    // nil means slog.Default()
 	BaseDelay  time.Duration   // the first wait is between 0 and this, each further one up to twice as long: 200 ms
 	MaxDelay   time.Duration   // no wait is longer: 15 s
 }
@@ -83,7 +83,7 @@ func Connect(provider *Provider, baseURL string, options Options) (*Connection, 
 		options.Client = rpc.Dial(baseURL, options.Token)
 	}
 	if options.Log == nil {
-		options.Log = slog.New(slog.DiscardHandler)
+		options.Log = slog.Default()
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c := &Connection{
@@ -159,7 +159,7 @@ func (c *Connection) keep(ctx context.Context) {
 			c.err = refusalFrom(err)
 			return
 		}
-		c.options.Log.Warn("the connection broke", "error", err)
+		c.options.Log.Warn("the connection broke; trying again", "error", err)
 		if time.Since(began) > goodStream {
 			tries = 0
 		}

@@ -9,7 +9,7 @@ import {
   Topology,
 } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
 import type { Clock } from "../../../src/core/clock.js";
-import type { Provider, ProviderContext, TurnOutcome } from "../../../src/core/provider.js";
+import type { Log, Provider, ProviderContext, TurnOutcome } from "../../../src/core/provider.js";
 import {
   type ConnectOptions,
   connectProvider,
@@ -26,6 +26,7 @@ import { Kit, type KitOptions, manifest } from "../../core/kit.js";
 import { until } from "../../support/processes.js";
 import { Wire } from "./wire.js";
 
+export const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} };
 export const GRACE_MS = 30_000;
 export const HEARTBEAT_MS = 10_000;
 
@@ -114,6 +115,7 @@ export class RemoteKit {
       dial: this.wire.dial,
       clock: atOnce(this.kit.clock),
       random: () => 0,
+      log: SILENT,
       ...options,
     });
     this.#connections.push(connection);

@@ -21,7 +21,7 @@ import { type RunningServer, type ServerOptions, startServer } from "../../../sr
 import { openMemoryStore } from "../../../src/store/memory.js";
 import { until } from "../../support/processes.js";
 import { openProxy } from "../../support/proxy.js";
-import { remoteManifest } from "./kit.js";
+import { remoteManifest, SILENT } from "./kit.js";
 
 const CALLER: Caller = { tenantId: "local", userId: "local" };
 const quick = { minMs: 1, maxMs: 20 };
@@ -76,6 +76,7 @@ async function serve(
 async function provide(run: (context: ProviderContext) => Promise<undefined>, options: ConnectOptions) {
   const connection = connectProvider(defineProvider({ manifest: remoteManifest(), run }), {
     backoff: quick,
+    log: SILENT,
     ...options,
   });
   onTestFinished(() => connection.close());

@@ -153,11 +153,11 @@ class Connection:
         except grpc.aio.AioRpcError as error:
             if is_final(error, self._was_registered):
                 raise refusal_from(error) from error
-            log.warning("the connection broke: %s", error.details())
+            log.warning("the connection broke: %s; trying again", error.details())
         except asyncio.TimeoutError:
-            log.warning("the runtime says nothing more")
+            log.warning("the runtime says nothing more; trying again")
         except Exception as error:  # What gives the token may fail, too: what the instance has goes on meanwhile.
-            log.warning("the connection broke: %s", str(error) or type(error).__name__)
+            log.warning("the connection broke: %s; trying again", str(error) or type(error).__name__)
         finally:
             self._session = None
             self._start_grace(session.last_heard)
