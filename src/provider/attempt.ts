@@ -135,8 +135,15 @@ export class Attempt implements TurnOwner {
 
   /** The provider broke the contract: the execution fails, whatever it makes of the error. */
   violate(message: string): void {
+    if (this.#violation === undefined) this.warn(`the provider broke the contract: ${message}`);
     this.#violation ??= message;
     this.#turn?.abort(new TurnAbortedError("failed", message));
+  }
+
+  /** Says what the provider's author has to know. */
+  warn(message: string): void {
+    const { executionId } = this;
+    this.log.warn({ executionId }, `execution ${executionId}: ${message}`);
   }
 
   wake(): void {
@@ -170,6 +177,7 @@ export class Attempt implements TurnOwner {
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       outcome = toFailure(message || "the provider threw an error without a message");
+      if (!turn.signal.aborted) this.warn(`the provider failed: ${message}`);
     }
     if (this.#violation === undefined) return outcome;
     return toFailure(this.#violation, FailureReason.PROVIDER_PROTOCOL_VIOLATION);

@@ -7,8 +7,8 @@ import { type Clock, systemClock } from "../core/clock.js";
 import type { Log } from "../core/provider.js";
 import { TurnAbortedError } from "../core/turn-aborted.js";
 import { type BackoffLimits, backoffMs } from "./backoff.js";
-import type { RemoteProvider } from "./define-provider.js";
 import { consoleLog } from "./console-log.js";
+import type { RemoteProvider } from "./define-provider.js";
 import { Held } from "./held.js";
 import { type Dial, Session } from "./session.js";
 

@@ -128,6 +128,7 @@ export class Held implements AttemptHost {
       case "ack": {
         const refusal = message.value.error === undefined ? undefined : toRefusal(message.value.error);
         const attempt = this.#find(message.value);
+        if (refusal !== undefined) attempt?.warn(`the runtime refused a message: ${refusal.message}`);
         if (isHarnessError(refusal, ErrorReason.FENCED)) attempt?.drop(new TurnAbortedError("fenced", refusal.message));
         else attempt?.ack(message.value.emitId, refusal);
         break;

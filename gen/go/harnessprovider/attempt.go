@@ -58,6 +58,9 @@ func (a *attempt) run(run *providerv1.Run) {
 
 func (a *attempt) call(ctx context.Context, turn *Turn, returned chan struct{}) {
 	outcome, err := a.protect(ctx, turn)
+	if err != nil && ctx.Err() == nil {
+		a.connection.options.Log.Warn("the provider failed", "execution", a.executionID, "error", err)
+	}
 	outcome = outcomeOf(ctx, outcome, err)
 	a.connection.mu.Lock()
 	defer a.connection.mu.Unlock()

@@ -3,9 +3,12 @@ package harnessprovider
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"reflect"
+	"strings"
 	"testing"
 
+	"google.golang.org/genproto/googleapis/rpc/status"
 	providerv1 "harness-runtime.dev/gen/go/harnessruntime/provider/v1"
 	v1 "harness-runtime.dev/gen/go/harnessruntime/v1"
 )
@@ -108,4 +111,31 @@ func TestConnectWithoutAURLSaysSoAtOnce(t *testing.T) {
 		t.Fatal("it connects")
 	}
 	expect(t, "the error", err.Error(), "baseURL: must be a URL, such as http://127.0.0.1:4310")
+}
+
+func TestWhatTheRuntimeRefusesAndWhatFailsIsWarnedOf(t *testing.T) {
+	var log strings.Builder
+	handler := slog.NewTextHandler(&log, nil)
+	provider := &Provider{Run: func(ctx context.Context, turn *Turn) (*providerv1.Outcome, error) {
+		_, err := turn.Approve(ctx, "k", "Delete it?")
+		return nil, err
+	}}
+	c := &Connection{
+		provider: provider, attempts: map[string]*attempt{}, wake: make(chan struct{}, 1), isRegistered: true,
+		options: Options{Log: slog.New(handler)},
+	}
+	run := &providerv1.Run{Execution: &v1.Execution{Id: "exe_1"}, Attempt: 1, Turn: 1}
+	c.receive(&providerv1.ConnectResponse{Message: &providerv1.ConnectResponse_Run{Run: run}})
+	<-c.wake
+	refusal := &status.Status{Code: 3, Message: "needs action.approval"}
+	ack := &providerv1.Ack{ExecutionId: "exe_1", Attempt: 1, EmitId: 1, Error: refusal}
+	c.receive(&providerv1.ConnectResponse{Message: &providerv1.ConnectResponse_Ack{Ack: ack}})
+	<-c.wake
+	for _, line := range []string{
+		`level=WARN msg="the runtime refused a message" execution=exe_1 error=`,
+		`level=WARN msg="the provider failed" execution=exe_1 error=`,
+	} {
+		expect(t, line, strings.Contains(log.String(), line), true)
+	}
+	expect(t, "says why", strings.Count(log.String(), "needs action.approval"), 2)
 }

@@ -53,6 +53,7 @@ func (a *attempt) acknowledged(ack *providerv1.Ack) {
 		return
 	}
 	refused := refusalOf(ack.GetError())
+	a.connection.options.Log.Warn("the runtime refused a message", "execution", a.executionID, "error", refused)
 	if refused.Reason == v1.ErrorReason_ERROR_REASON_FENCED {
 		a.drop(refused)
 	} else {

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 import grpc
 import pytest
+from google.rpc.status_pb2 import Status
 from harnessruntime.provider.v1.provider_pb2 import Registered
 from harnessruntime.provider.v1.provider_service_pb2 import Ack, ConnectRequest, ConnectResponse
 from harnessruntime.provider.v1.provider_service_pb2_grpc import (
@@ -181,10 +182,35 @@ def test_nobody_waits_for_an_abandoned_question() -> None:
     asyncio.run(scenario())
 
 
+def test_what_the_runtime_refuses_and_what_is_no_outcome_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async def run(context: RunContext) -> int:
+            with pytest.raises(Refused):
+                await context.approve("k", "Delete it?")
+            return 3
+
+        woken = asyncio.Event()
+        held = Held(Provider(id="p", version="1", run=run), woken.set, lambda: None)  # type: ignore[arg-type]
+        held.receive(ConnectResponse(run=Run(execution=Execution(id="exe_1"), attempt=1, turn=1)))
+        await woken.wait()
+        woken.clear()
+        error = Status(code=3, message="the action needs the capability action.approval")
+        held.receive(ConnectResponse(ack=Ack(execution_id="exe_1", attempt=1, emit_id=1, error=error)))
+        await woken.wait()
+
+    asyncio.run(scenario())
+    refused, failed = caplog.records
+    wanted = "execution exe_1: the runtime refused a message: the action needs the capability action.approval"
+    assert (refused.levelname, refused.getMessage()) == ("WARNING", wanted)
+    assert failed.levelname == "WARNING"
+    assert "the provider returned int, which is no outcome" in caplog.text
+
+
 def test_what_run_returns_or_raises_is_the_outcome() -> None:
     assert outcome_of(None).success.HasField("final_output") is False
     assert outcome_of("text").success.final_output == "text"
-    assert outcome_of(3).WhichOneof("result") == "failure"  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="the provider returned int, which is no outcome"):
+        outcome_of(3)  # type: ignore[arg-type]
     assert failure_of(ValueError()).failure.message == "ValueError"
 
 

@@ -114,7 +114,7 @@ class Attempt:
             outcome.cancelled.SetInParent()
             return outcome
         except Exception as error:
-            log.warning("execution %s failed", self.execution_id, exc_info=error)
+            log.warning("execution %s: the provider failed", self.execution_id, exc_info=error)
             return failure_of(error)
 
     def _finished(self, context: RunContext, task: asyncio.Task[Outcome]) -> None:

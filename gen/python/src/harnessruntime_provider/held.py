@@ -1,5 +1,6 @@
 """The attempts that an instance has, over all its streams."""
 
+import logging
 from collections.abc import Callable
 
 from harnessruntime.provider.v1.provider_pb2 import HeldExecution, Registered
@@ -10,6 +11,8 @@ from harnessruntime.v1.execution_pb2 import Execution
 from harnessruntime_provider.attempt import Attempt
 from harnessruntime_provider.provider import Provider
 from harnessruntime_provider.refusal import refusal_of
+
+log = logging.getLogger("harnessruntime_provider")
 
 
 class Held:
@@ -69,6 +72,8 @@ class Held:
             self._cancel(response.cancel)
         elif kind == "ack" and (attempt := self._find(response.ack)) is not None:
             refusal = refusal_of(response.ack.error) if response.ack.HasField("error") else None
+            if refusal is not None:
+                log.warning("execution %s: the runtime refused a message: %s", attempt.execution_id, refusal)
             if refusal is not None and refusal.reason == "FENCED":
                 attempt.drop(refusal.message)
             else:

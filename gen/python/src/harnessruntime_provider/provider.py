@@ -75,7 +75,7 @@ def _level(name: str) -> SupportLevel:
 
 
 def outcome_of(result: Result) -> Outcome:
-    """Returns how a turn ended, as it is sent."""
+    """Returns how a turn ended, as it is sent; raises TypeError where that is no outcome."""
     if isinstance(result, Outcome):
         return result
     outcome = Outcome()
@@ -83,7 +83,7 @@ def outcome_of(result: Result) -> Outcome:
     if isinstance(result, str):
         outcome.success.final_output = result
     elif result is not None:
-        return failure(f"the provider returned a {type(result).__name__}, which is no outcome")
+        raise TypeError(f"the provider returned {type(result).__name__}, which is no outcome")
     return outcome
 
 
