@@ -1,7 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { readConfig } from "../../src/cli/config/read-config.js";
 import { build, ROOT, type Served, serve, startCommand } from "./support/processes.js";
 
@@ -53,6 +54,23 @@ test("the program of the README runs as it stands", async () => {
   const { code, stdout, stderr } = await startCommand(process.execPath, [file]).ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   expect(stdout).toMatch(/^Deploying … done\.\nexe_\w+ ended with "Deploying … done\."\n$/);
+});
+
+test("the program of the README runs in a folder of one's own, made as the pages say", async () => {
+  const pages = ["README.md", "docs/guides/clients.md", "docs/guides/embed.md"];
+  const says = pages.map((page) => /^In a folder of your own: `([^`]+)`/m.exec(readFileSync(join(ROOT, page), "utf8")));
+  const [command = "", ...others] = says.map((said) => said?.[1]);
+  expect(others).toEqual([command, command]);
+  const [example] = blocksOf("README.md").filter(({ info }) => info === "ts");
+  const own = mkdtempSync(join(tmpdir(), "harness-own-"));
+  onTestFinished(() => rmSync(own, { recursive: true }));
+  const env = { npm_config_offline: "true", npm_config_audit: "false", npm_config_update_notifier: "false" };
+  const made = await startCommand("bash", ["-ec", command.replace("CLONE", ROOT)], { cwd: own, env }).ended;
+  expect(made).toMatchObject({ code: 0, stderr: "" });
+  writeFileSync(join(own, "main.ts"), example?.code ?? "");
+  const { code, stdout } = await startCommand(process.execPath, ["main.ts"], { cwd: own }).ended;
+  expect(code).toBe(0);
+  expect(stdout).toContain('ended with "Deploying … done."');
 });
 
 test("the program that serves a driver, in the guide to embedding, runs as it stands", async () => {

@@ -119,6 +119,15 @@ describe("what is wrong with a module is said in one line", () => {
     expect(stderr).toMatch(new RegExp(`^harness: .*: module ${module}: ${message}${end}\n$`));
   });
 
+  test("with how a module elsewhere finds the package", async () => {
+    const file = join(folder, "elsewhere.yaml");
+    const module = write('import "harness-runtime";');
+    writeFileSync(file, `providers: { driver: { mine: { module: ${module} } } }`);
+    const { stderr } = await harness(["serve", "--port", "0", "--config", file, "--data", folder]);
+    expect(stderr).toContain(`: cannot be loaded: Cannot find package 'harness-runtime' imported from ${folder}/`);
+    expect(stderr).toMatch(new RegExp(`; run npm install ${ROOT} in ${folder}\\n$`));
+  });
+
   test("by the server, which does not start and leaves nothing running, with the line of the configuration", async () => {
     const file = join(folder, "bad.yaml");
     const module = write("setInterval(() => {}, 1000);\nexport default {};");

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { findPackageJSON } from "node:module";
+import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Driver } from "../../../gen/ts/harnessruntime/config/v1/providers_pb.js";
@@ -48,9 +49,16 @@ async function telling<T>(what: string, file: string, run: () => Promise<T>): Pr
     return await run();
   } catch (error) {
     const place = placeOf(error, file);
-    const why = error instanceof Error ? error.message : String(error);
+    const why = `${error instanceof Error ? error.message : error}${mendOf(error, file)}`;
     throw new Error(`${what}: ${why}${place === undefined ? "" : ` (${place})`}`, { cause: error });
   }
+}
+
+/** A module elsewhere than in the package does not find it by its name before it is installed there. */
+function mendOf(error: unknown, file: string): string {
+  if (!(error instanceof Error && error.message.startsWith("Cannot find package 'harness-runtime'"))) return "";
+  const root = dirname(findPackageJSON(import.meta.url) ?? "CLONE/package.json");
+  return `; run npm install ${root} in ${dirname(file)}`;
 }
 
 /** The line that threw, in another file than this one; Node keeps that of a syntax error to itself. */
