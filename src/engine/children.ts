@@ -42,7 +42,7 @@ export async function startChild(turn: TurnScope, member: string, input: Message
   });
   const child = await runtime.startExecution(identity, request);
   turn.emitter.push(childEvent("team.child_started", { member, execution_id: child.id }));
-  const ended = await run.track(follow(turn, child.id));
+  const ended = await run.work.track(follow(turn, child.id));
   const result = toChildResult(ended);
   turn.emitter.push(childEvent("team.child_ended", { member, execution_id: child.id, status: result.status }));
   return result;

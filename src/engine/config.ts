@@ -13,12 +13,13 @@ import { CONFIG_KEYS } from "./config-keys.js";
 import type { ContextPolicy } from "./context-policy.js";
 import type { StepController } from "./controller.js";
 import { type HarnessDefinition, type ResolvedDefinition, resolveDefinition } from "./definition.js";
-import type { ExecutionDriver, TeamMember } from "./driver.js";
+import type { ExecutionDriver } from "./driver.js";
 import { checkDriver } from "./driver-check.js";
 import type { EventBus } from "./event-bus.js";
 import { checkGrants, type EffectiveGrants, type HarnessGrants } from "./grants.js";
-import { type KeysOf, refuseUnknownKeys } from "./known-keys.js";
-import { DEFAULT_ROLE, type ModelRoleBinding } from "./model.js";
+import { refuseUnknownKeys } from "./known-keys.js";
+import { checkMembers, mustBind } from "./member-config.js";
+import type { ModelRoleBinding } from "./model.js";
 import { ALLOW_GRANTED, type ExecutionPolicy } from "./policy.js";
 import { createResourcePool, type HarnessResourcePool } from "./resource.js";
 import { createMemorySessions, type HarnessSessionStore } from "./session-store.js";
@@ -147,49 +148,6 @@ export function parseConfig(config: HarnessRuntimeConfig, served: boolean): Engi
   });
   checkMembers(parsed);
   return parsed;
-}
-
-const MEMBER_KEYS: KeysOf<TeamMember> = { driver: true, grants: true, budgets: true };
-
-/** Fails where a member of the driver's, or of one of them, cannot run. */
-function checkMembers(team: EngineConfig): void {
-  for (const [name, member] of Object.entries(team.driver.members ?? {})) {
-    refuseUnknownKeys(`driver.members.${name}`, member, MEMBER_KEYS);
-    if (!/^[A-Za-z0-9_-]+$/.test(name)) {
-      throw invalid("driver.members", `${JSON.stringify(name)} is no name; use letters, digits, _ and -`);
-    }
-    checkMembers(memberConfig(team, member));
-  }
-}
-
-function mustBind({ modelRoles }: EffectiveGrants, models: EngineConfig["models"]): void {
-  for (const role of modelRoles) {
-    if (role !== DEFAULT_ROLE && models[role] === undefined) {
-      throw invalid(`models.${role}`, "is granted and bound to no model; bind the role to a model provider");
-    }
-  }
-}
-
-/**
- * Returns the configuration of a team's member: the team's tools, models, policies and stores, with the member's
- * own driver, grants and budgets. Fails as {@link parseConfig} does.
- */
-export function memberConfig(team: EngineConfig, { driver, grants, budgets }: TeamMember): EngineConfig {
-  const own = checkGrants(grants ?? { toolIds: [], modelRoles: [] });
-  mustBind(own, team.models);
-  checkDriver(driver, { governed: true, durableStore: team.durableStore });
-  return Object.freeze({
-    ...team,
-    driver: snapshotDriver(driver),
-    grants: own,
-    budgets: checkBudgets(budgets ?? {}),
-    definition: undefined,
-    controller: undefined,
-    completionPolicy: undefined,
-    sessions: createMemorySessions(),
-    ownSessions: false,
-    dropsChildren: true,
-  });
 }
 
 function toDefinition({ definition, requirements }: HarnessRuntimeConfig): ResolvedDefinition | undefined {

@@ -52,8 +52,8 @@ async function callOnce(turn: TurnScope): Promise<HarnessDriverOutput> {
   const before = run.history.length;
   const stopSteers = pumpSteers(turn);
   try {
-    const output = checkOutput(await run.track(enter(turn)));
-    await run.settleOwned();
+    const output = checkOutput(await run.work.track(enter(turn)));
+    await run.work.settleOwned();
     await emitter.flush();
     turn.signal.throwIfAborted();
     if (output.text !== "" && !emitter.hasText) {

@@ -6,7 +6,7 @@ import { keepLongText } from "./announce-artifacts.js";
 import { attempt } from "./bound.js";
 import type { UsedBefore } from "./budgets.js";
 import { memberProviderId } from "./children.js";
-import { type EngineConfig, type HarnessRuntimeConfig, memberConfig, parseConfig } from "./config.js";
+import { type EngineConfig, type HarnessRuntimeConfig, parseConfig } from "./config.js";
 import { SERVED_KEYS } from "./config-keys.js";
 import { fromUsage } from "./contract-values.js";
 import type { ExecutionDriver } from "./driver.js";
@@ -16,6 +16,7 @@ import type { EngineHost, LocalRunLink } from "./engine-host.js";
 import { EngineRun } from "./engine-run.js";
 import { openFileSessions } from "./file-sessions.js";
 import { refuseUnknownKeys } from "./known-keys.js";
+import { memberConfig } from "./member-config.js";
 import { toRunIdentity } from "./run-identity.js";
 import { runTurn } from "./run-turn.js";
 

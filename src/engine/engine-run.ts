@@ -14,6 +14,7 @@ import type { ChatMessage, MessageContent, TokenUsage } from "./message.js";
 import { ResourceSet } from "./resource.js";
 import { createRunContext, type RunContext } from "./run-context.js";
 import type { RunIdentity } from "./run-identity.js";
+import { RunWork } from "./run-work.js";
 import { EMPTY_SESSION, type SessionLease, type SessionSnapshot } from "./session-store.js";
 import { Slots } from "./slots.js";
 import { Spans } from "./spans.js";
@@ -29,6 +30,7 @@ export class EngineRun {
   readonly ledger: BudgetLedger;
   readonly spans: Spans;
   readonly resources = new ResourceSet();
+  readonly work = new RunWork();
   /** Steers that were handed over and not taken yet; what a turn leaves, the next one gets. */
   readonly steers: MessageContent[] = [];
   /** The artifacts that this attempt announced, by their ids. */
@@ -64,9 +66,6 @@ export class EngineRun {
   /** Aborted when the run ends: what is opened for it then is closed again. */
   readonly #over = new AbortController();
   readonly #abandoned = Promise.withResolvers<TurnOutcome>();
-  readonly #owned = new Set<Promise<unknown>>();
-  /** Everything that the end of the run waits for. */
-  readonly #work = new Set<Promise<unknown>>();
 
   /** `used` is what the attempts before this one used. */
   constructor(host: EngineHost, id: RunIdentity, used: UsedBefore) {
@@ -133,33 +132,6 @@ export class EngineRun {
   fail(failure: RunFailure): RunFailure {
     this.failure ??= failure;
     return failure;
-  }
-
-  /** Makes the end of the run wait for some work, whatever becomes of it. */
-  track<T>(work: Promise<T>): Promise<T> {
-    const settled = work.then(
-      () => {},
-      () => {},
-    );
-    this.#work.add(settled);
-    void settled.then(() => this.#work.delete(settled));
-    return work;
-  }
-
-  /** Makes the current turn wait for some work. */
-  own<T>(work: Promise<T>): Promise<T> {
-    const settled = this.track(work).then(
-      () => {},
-      () => {},
-    );
-    this.#owned.add(settled);
-    void settled.then(() => this.#owned.delete(settled));
-    return work;
-  }
-
-  /** Resolves when all owned work has ended, that which it began included. */
-  async settleOwned(): Promise<void> {
-    while (this.#owned.size > 0) await Promise.all(this.#owned);
   }
 
   /** Returns the key of the next approval of such a call in a turn: the same in every attempt that does the same. */
@@ -241,7 +213,7 @@ export class EngineRun {
   /** Resolves when nothing of the run is under way. */
   async #settle(): Promise<void> {
     await this.#opened?.catch(() => {});
-    while (this.#work.size > 0) await Promise.all(this.#work);
+    await this.work.settle();
   }
 
   /** All of it is begun, though one part may use up the time for all. */

@@ -60,7 +60,7 @@ export async function finish(
   make: () => Promise<ModelResponse>,
 ): Promise<ModelResponse> {
   try {
-    const response = await turn.run.track(make());
+    const response = await turn.run.work.track(make());
     account(turn, call, response.usage, response.finishReason);
     return response;
   } catch (error) {

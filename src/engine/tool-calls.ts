@@ -99,7 +99,7 @@ async function perform(turn: TurnScope, call: ToolCall, find: Find): Promise<Out
     case: "toolCallStarted",
     value: { toolCallId: call.id, name: call.name, input: toLogged(call.arguments) },
   });
-  const outcome = await run.track(attempt(turn, call, within, find)).catch((error: unknown) => {
+  const outcome = await run.work.track(attempt(turn, call, within, find)).catch((error: unknown) => {
     // The run itself ends with this; the call ends with it too.
     span.end("tool.error", { toolName: call.name, errorName: nameOf(error) });
     emitter.push(completed(toResult(call, { kind: "failed", error })));

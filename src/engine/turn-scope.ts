@@ -97,7 +97,7 @@ export class TurnScope {
       if (!this.signal.aborted)
         this.run.fail(new RunFailure(reason, `owned work failed: ${messageOf(error)}`, { cause: error }));
     });
-    return this.run.own(work);
+    return this.run.work.own(work);
   }
 
   /** What the context sources give for this turn's input; asked once. */
