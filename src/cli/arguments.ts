@@ -1,14 +1,30 @@
 import { readFileSync } from "node:fs";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { usageError } from "./cli-error.js";
+import { jsonPlace } from "./json-place.js";
 
 /** Reads the JSON of an option, which is the text itself or, after `@`, the name of a file with it. */
 export function parseJson(option: string, text: string): JsonValue {
+  const isFile = text.startsWith("@");
+  const json = isFile ? readArgument(option, text.slice(1)) : text;
   try {
-    return JSON.parse(text.startsWith("@") ? readFileSync(text.slice(1), "utf8") : text) as JsonValue;
+    return JSON.parse(json) as JsonValue;
   } catch (error) {
-    throw usageError(`${option}: ${error instanceof Error ? error.message : error}; give JSON, or @FILE`);
+    const why = messageOf(error).replace(/ at position \d+.*$/s, "");
+    throw usageError(`${option}${isFile ? ` ${text}` : ""}: ${why}, ${jsonPlace(json)}; give JSON, or @FILE`);
   }
+}
+
+function readArgument(option: string, file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw usageError(`${option}: ${messageOf(error)}; give JSON, or @FILE`);
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** The same for a JSON object. */
@@ -30,10 +46,11 @@ export function collectList(text: string, list: readonly string[] = []): string[
   return [...list, ...text.split(",").map((item) => item.trim())];
 }
 
-/** Reads a whole number from 0. */
-export function parseCount(option: string, text: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw usageError(`${option}: must be a whole number, not ${JSON.stringify(text)}`);
+/** Reads a whole number from `least`. */
+export function parseCount(option: string, text: string, least = 0): number {
+  if (/^\d{1,9}$/.test(text) && Number(text) >= least) return Number(text);
+  const from = least === 0 ? "" : ` from ${least}`;
+  throw usageError(`${option}: must be a whole number${from}, not ${JSON.stringify(text)}`);
 }
 
 /** Reads a duration such as `500ms`, `30s`, `10m` or `2h`, in milliseconds. */

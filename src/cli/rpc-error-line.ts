@@ -8,7 +8,6 @@ const WAYS_OUT: { readonly [K in ErrorReason]?: string } = {
     "name a token with --token or HARNESS_TOKEN; npx harness token create makes one, with the server's --data or --config",
   [ErrorReason.PERMISSION_DENIED]: "use a token whose scopes allow it",
   [ErrorReason.PROVIDER_NOT_FOUND]: "npx harness providers lists them",
-  [ErrorReason.PROVIDER_UNAVAILABLE]: "npx harness providers says why",
   [ErrorReason.ACTION_NOT_FOUND]: "npx harness actions lists those that are open",
   [ErrorReason.INTERNAL]: "the server's log has more under this id",
 };

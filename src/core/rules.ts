@@ -20,8 +20,9 @@ export function createRules(): BrokenRules {
   };
 }
 
-/** What the rule says, but for values of enums: there it names numbers, and callers write names. */
+/** What the rule says, but for the empty text, and for values of enums: there it names numbers, and callers write names. */
 function describe({ ruleId, field, message }: Violation): string {
+  if (ruleId === "string.min_len" && message === "must be at least 1 characters") return "must not be empty";
   const last = field.findLast((part) => part.kind === "field");
   if (!ruleId.startsWith("enum.") || last?.enum === undefined) return message;
   const names = last.enum.values.filter(({ number }) => number !== 0).map(({ name }) => name);

@@ -25,7 +25,7 @@ function unescaped(name: string): string {
 type Keywords = Readonly<Record<string, unknown>>;
 
 /** What each keyword's error means; ajv's own words where there is none. */
-const DESCRIPTIONS: Readonly<Record<string, (params: Keywords, schema: Keywords) => string>> = {
+const DESCRIPTIONS: Readonly<Record<string, (params: Keywords, schema: Keywords, data: unknown) => string>> = {
   additionalProperties: (params, schema) => unknownKey(params["additionalProperty"], schema),
   unevaluatedProperties: (params, schema) => unknownKey(params["unevaluatedProperty"], schema),
   required: (params) => `the key ${JSON.stringify(params["missingProperty"])} is missing`,
@@ -33,15 +33,16 @@ const DESCRIPTIONS: Readonly<Record<string, (params: Keywords, schema: Keywords)
   enum: (params) => `must be one of ${listText(params["allowedValues"])}`,
   const: (params) => `must be ${JSON.stringify(params["allowedValue"])}`,
   minProperties: (params, schema) => `must have at least ${countText(params, "key")}${keysText(schema)}`,
-  maxProperties: (params) => `must have at most ${countText(params, "key")}`,
+  maxProperties: (params, _, data) => `must have at most ${countText(params, "key")}${givenText(data)}`,
   minItems: (params) => `must have at least ${countText(params, "item")}`,
   maxItems: (params) => `must have at most ${countText(params, "item")}`,
-  minLength: (params) => `must have at least ${countText(params, "character")}`,
+  minLength: (params) =>
+    params["limit"] === 1 ? "must not be empty" : `must have at least ${countText(params, "character")}`,
   maxLength: (params) => `must have at most ${countText(params, "character")}`,
 };
 
-function describe({ keyword, params, parentSchema, message }: ErrorObject): string {
-  return DESCRIPTIONS[keyword]?.(params, parentSchema ?? {}) ?? message ?? "does not fit its schema";
+function describe({ keyword, params, parentSchema, data, message }: ErrorObject): string {
+  return DESCRIPTIONS[keyword]?.(params, parentSchema ?? {}, data) ?? message ?? "does not fit its schema";
 }
 
 function unknownKey(key: unknown, schema: Keywords): string {
@@ -54,6 +55,11 @@ function keysText({ properties, patternProperties }: Keywords): string {
   const patterns = Object.keys(patternProperties ?? {}).map((pattern) => `those that match ${pattern}`);
   const all = [...keys, ...patterns];
   return all.length === 0 ? "" : `; there are ${cut(all).join(", ")}`;
+}
+
+/** The keys that a value has, as the end of a sentence. */
+function givenText(data: unknown): string {
+  return `; it has ${cut(Object.keys(data as object)).join(", ")}`;
 }
 
 function countText({ limit }: Keywords, noun: string): string {

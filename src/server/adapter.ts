@@ -137,19 +137,26 @@ async function serveCall(
   await universalResponseToNodeResponse({ ...answer, header }, response);
 }
 
-/** The RPC library refuses a content type without a word. */
+/** The RPC library refuses a content type, and a verb of HTTP, without a word. */
 function explained(answer: UniversalServerResponse, { method }: Handler): UniversalServerResponse {
-  if (answer.status !== UNSUPPORTED_MEDIA_TYPE) return answer;
   const text =
-    method.methodKind === "unary"
-      ? "send content-type application/json, application/proto or application/grpc"
-      : "a stream needs content-type application/connect+json or application/grpc; ListEvents gives events as plain JSON";
+    answer.status === METHOD_NOT_ALLOWED
+      ? `use POST: ${method.name} is called with no other method`
+      : contentTypes(method.methodKind);
+  if (answer.status !== METHOD_NOT_ALLOWED && answer.status !== UNSUPPORTED_MEDIA_TYPE) return answer;
   const header = new Headers(answer.header);
   header.set("content-type", "text/plain; charset=utf-8");
   return { ...answer, header, body: createAsyncIterable([Buffer.from(`${text}\n`)]) };
 }
 
+const METHOD_NOT_ALLOWED = 405;
 const UNSUPPORTED_MEDIA_TYPE = 415;
+
+function contentTypes(kind: Handler["method"]["methodKind"]): string {
+  return kind === "unary"
+    ? "send content-type application/json, application/proto or application/grpc"
+    : "a stream needs content-type application/connect+json or application/grpc; ListEvents gives events as plain JSON";
+}
 
 function refusalOf(source: RequestSource, access: AccessPolicy): HarnessError | undefined {
   const refusal = access.refuseHost(source) ?? access.refuseOrigin(source);

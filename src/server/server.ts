@@ -113,7 +113,7 @@ function refuseExposure(host: string, { auth, allowInsecure }: ServerOptions): v
   if (isLoopback(host) || auth !== undefined || allowInsecure === true) return;
   throw invalid(
     "host",
-    `${host} can be reached from other machines: turn authentication on, or allow it with allow_insecure`,
+    `${host} can be reached from other machines: turn authentication on (--auth tokens), or allow it (--allow-insecure)`,
   );
 }
 

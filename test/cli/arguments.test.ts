@@ -29,10 +29,16 @@ describe("an argument that cannot be read is a usage error that names it", () =>
   test.each([
     ["--label x", () => collectLabel("x")],
     ["--limit", () => parseCount("--limit", "-1")],
+    ["--limit: must be a whole number from 1", () => parseCount("--limit", "0", 1)],
     ["--timeout", () => parseDurationMs("--timeout", "5")],
     ["--state: must be one of queued, starting", () => parseEnum<ExecutionState>("--state", ExecutionState, ["done"])],
     ["--state", () => parseEnum<ExecutionState>("--state", ExecutionState, ["unspecified"])],
-    ["--config", () => parseJson("--config", "{")],
+    ["--config: Expected property name or '}' in JSON, line 1, column 2", () => parseJson("--config", "{")],
+    [`--config: Unexpected token 'x'`, () => parseJson("--config", '{"a":\n  x}')],
+    [", line 2, column 3; give JSON", () => parseJson("--config", '{"a":\n  x}')],
+    [", line 1, column 8; give JSON", () => parseJson("--config", '{"a":"b')],
+    [", line 3, column 1; give JSON", () => parseJson("--config", '{"a": [1, tru\n,\n]}'.replace("tru", "true"))],
+    [", line 1, column 8; give JSON", () => parseJson("--config", '{"a":1}}')],
     ["--config", () => parseJson("--config", "@/nowhere/config.json")],
     ["--config: must be a JSON object", () => parseJsonObject("--config", "[]")],
   ])("%s", (message, read) => {

@@ -42,12 +42,12 @@ async function detached(script: Script, ...args: readonly string[]): Promise<str
 }
 
 /** Waits until an execution has an open action, by following its events. */
-async function opened(executionId: string): Promise<string> {
+async function opened(executionId: string, count = 1): Promise<string> {
   const watching = start(["watch", executionId, "--types", "action.required", "--json", "--url", served.url]);
-  const [line] = await watching.saw(/^.*actionRequired.*$/m);
+  const [lines] = await watching.saw(new RegExp(`(^.*actionRequired.*\\n){${count}}`, "m"));
   watching.child.kill();
   await watching.ended;
-  const { payload } = fromJsonString(EventSchema, line);
+  const { payload } = fromJsonString(EventSchema, lines.trimEnd().split("\n").at(-1) ?? "");
   return payload.case === "actionRequired" ? (payload.value.action?.id ?? "") : "";
 }
 
@@ -146,12 +146,34 @@ describe("what runs is steered, answered and cancelled", () => {
       code: 1,
       stderr: expect.stringMatching(/^harness: ACTION_ALREADY_RESOLVED: .*\n$/),
     });
-    expect((await at("respond", id, "--approve")).stderr).toMatch(/has no open action/);
+    expect((await at("respond", id, "--approve")).stderr).toBe(
+      `harness: ${id} is SUCCEEDED; nothing waits for an answer\n`,
+    );
   });
 
   test("respond needs exactly one answer", async () => {
-    expect(await at("respond", "exe_x", "--approve", "--deny")).toMatchObject({ code: 2 });
+    expect(await at("respond", "exe_x", "--approve", "--deny")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("say only one of --approve, --deny"),
+    });
     expect(await at("respond", "exe_x", "--approve", "--value", "1")).toMatchObject({ code: 2 });
+  });
+
+  test("respond says what an action takes, and how it answered it", async () => {
+    const approval = { approval: { options: [{ id: "once" }], if_denied: "continue" } } as const;
+    const id = await detached({ steps: [approval, { approval: {} }, { input: {} }, { sleep_ms: 600_000 }] });
+    const first = await opened(id);
+    expect((await at("respond", id, "--text", "foo")).stderr).toMatch(
+      /asks for an approval: say --approve, --deny or --option ID, one of once\n$/,
+    );
+    expect((await at("respond", id, "--deny")).stdout).toBe(`${first} is denied\n`);
+    const second = await opened(id, 2);
+    expect((await at("respond", id, "--approve")).stdout).toBe(`${second} is approved\n`);
+    const third = await opened(id, 3);
+    expect((await at("respond", id, "--approve")).stderr).toMatch(/asks for an input: say --text TEXT or --value/);
+    expect((await at("respond", id, "--text", "x")).stdout).toBe(`${third} is answered\n`);
+    await at("cancel", id, "--wait");
+    expect((await at("respond", id, "--approve")).stderr).toContain("is CANCELLED; nothing waits for an answer");
   });
 
   test("respond approves or denies with an option that does not say which it does", async () => {

@@ -104,7 +104,7 @@ describe("what is wrong is said in one line, with the place and the mend", () =>
     ],
     ["store: { retention: [{}] }", "/harness.yaml:1: store.retention.0.keep: value is required"],
     ["providers: { acp: { 'a b': {} } }", "providers.acp.a b"],
-    ["a: [", "/harness.yaml:1:"],
+    ["a: [", "/harness.yaml:1:5: "],
     ["- a", "/harness.yaml: the file: must be a map of data"],
   ])("%j", (yaml, message) => {
     expect(errorOf(yaml)).toContain(message);

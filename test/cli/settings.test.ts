@@ -78,7 +78,10 @@ describe("what keeps it from starting is one line, and ends with 1", () => {
   });
 
   test.each([
-    [["--host", "0.0.0.0"], /^harness: .*0\.0\.0\.0 can be reached from other machines.*\n$/],
+    [
+      ["--host", "0.0.0.0"],
+      /^harness: .*0\.0\.0\.0 can be reached from other machines.*--auth tokens.*--allow-insecure.*\n$/,
+    ],
     [["--config", "/nowhere.yaml"], /^harness: \/nowhere\.yaml: there is no such file; .*\n$/],
     [["--port", "70000"], /^harness: --port: server\.port: .*\n$/],
     [["--data", "/dev/null/data"], /^harness: data: \/dev\/null\/data cannot be made .*\n$/],

@@ -40,8 +40,9 @@ describe("JSON Schemas", () => {
   test.each<[JsonObject, JsonValue, string, string]>([
     [one, { txt: "hi" }, "config", 'the key "txt" is not known; there are text, a/b'],
     [one, {}, "config", "must have at least 1 key; there are text, a/b"],
-    [one, { text: "a", "a/b": true }, "config", "must have at most 1 key"],
-    [one, { text: "" }, "config.text", "must have at least 1 character"],
+    [one, { text: "a", "a/b": true }, "config", "must have at most 1 key; it has text, a/b"],
+    [one, { text: "" }, "config.text", "must not be empty"],
+    [{ minLength: 2 }, "a", "config", "must have at least 2 characters"],
     [one, { "a/b": 2 }, "config.a/b", "must be true"],
     [{ items: one }, [{ text: 1 }], "config[0].text", "must be a string"],
     [kinds, {}, "config", 'the key "kind" is missing'],

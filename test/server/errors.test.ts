@@ -92,6 +92,15 @@ describe("the error converter", () => {
     ]);
   });
 
+  test("a GET of a method that has effects is refused in words", async () => {
+    const { url } = await serve();
+    const answer = await fetch(`${url}/harnessruntime.v1.ExecutionService/StartExecution`);
+    expect([answer.status, await answer.text()]).toEqual([
+      405,
+      "use POST: StartExecution is called with no other method\n",
+    ]);
+  });
+
   test.each([
     ["parse binary: premature EOF", Code.Internal, "VALIDATION_ERROR"],
     ["received compressed envelope, but do not know how to decompress", Code.Internal, "VALIDATION_ERROR"],

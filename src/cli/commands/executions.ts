@@ -65,7 +65,7 @@ export async function list(options: ListOptions): Promise<number> {
     labels: options.label ?? {},
     states: parseEnum<ExecutionState>("--state", ExecutionState, options.state ?? []),
   };
-  const found = await readPages(parseCount("--limit", options.limit), async (page) => {
+  const found = await readPages(parseCount("--limit", options.limit, 1), async (page) => {
     const { executions, nextPageToken } = await eager.executions.listExecutions({ ...filter, ...page });
     return { items: executions, nextPageToken };
   });

@@ -104,7 +104,11 @@ async function orClose<T>(opening: Promise<T>, close: () => Promise<void>): Prom
 async function openStore({ kind, synchronous }: StoreConfig, data: string): Promise<Store> {
   if (kind === StoreKind.MEMORY) return (await import("../../store/memory.js")).openMemoryStore();
   const { openSqliteStore } = await import("../../store/sqlite.js");
-  return openSqliteStore({ dataDir: data, synchronous: synchronous === Synchronous.NORMAL ? "normal" : "full" });
+  const level = synchronous === Synchronous.NORMAL ? "normal" : "full";
+  return await openSqliteStore({ dataDir: data, synchronous: level }).catch((error) => {
+    const isInUse = error instanceof Error && "code" in error && error.code === "IN_USE";
+    throw isInUse ? new CliError(`${error.message} with --data, and another port with --port`) : error;
+  });
 }
 
 /** What providers dial in to, where they may. */

@@ -2,6 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { fromJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import {
+  ActionKind,
   type ActionRequest,
   ActionRequestSchema,
   type ActionResponseSchema,
@@ -10,6 +11,7 @@ import { SendInputResponseSchema } from "../../../gen/ts/harnessruntime/v1/execu
 import { ExecutionSchema, ExecutionState } from "../../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { InputMode } from "../../../gen/ts/harnessruntime/v1/input_pb.js";
 import type { HarnessClient } from "../../client/client.js";
+import { isTerminal } from "../../client/cursor.js";
 import { respond as respondTo } from "../../client/respond.js";
 import { parseEnum, parseJson, readText } from "../arguments.js";
 import { CliError, EXIT, usageError } from "../cli-error.js";
@@ -69,11 +71,32 @@ export async function respond(
 ): Promise<number> {
   const response = responseOf(options);
   const { eager } = await openClients(options);
-  const id = actionId ?? (await onlyOpen(eager, executionId, options)).id;
-  const action = await respondTo(eager, { executionId, actionId: id }, response);
+  const open = actionId === undefined ? await onlyOpen(eager, executionId, options) : undefined;
+  if (open !== undefined) checkKind(open, response);
+  const action = await respondTo(eager, { executionId, actionId: open?.id ?? actionId ?? "" }, response);
   if (options.json) printJson(ActionRequestSchema, action);
-  else process.stdout.write(`${oneLine(action.id)} is answered\n`);
+  else process.stdout.write(`${oneLine(action.id)} is ${answeredText(action)}\n`);
   return EXIT.ok;
+}
+
+function answeredText({ kind, approved }: ActionRequest): string {
+  if (kind !== ActionKind.APPROVAL) return "answered";
+  return approved ? "approved" : "denied";
+}
+
+/** Throws a usage error, in this program's own words, where an answer is of the other kind. */
+function checkKind(
+  { id, kind, options }: ActionRequest,
+  { value }: MessageInitShape<typeof ActionResponseSchema>,
+): void {
+  if (kind === ActionKind.APPROVAL && value !== undefined) {
+    const ids = options.map((option) => oneLine(option.id)).join(", ");
+    const how = ids === "" ? "--approve or --deny" : `--approve, --deny or --option ID, one of ${ids}`;
+    throw usageError(`${oneLine(id)} asks for an approval: say ${how}`);
+  }
+  if (kind === ActionKind.INPUT && value === undefined) {
+    throw usageError(`${oneLine(id)} asks for an input: say --text TEXT or --value JSON`);
+  }
 }
 
 function responseOf({
@@ -85,8 +108,9 @@ function responseOf({
 }: RespondOptions): MessageInitShape<typeof ActionResponseSchema> {
   const decided = approve ?? deny;
   const given = [approve, deny, decided === undefined ? option : undefined, value, text];
-  if (given.filter((one) => one !== undefined).length !== 1) {
-    throw usageError("say one of --approve, --deny, --option ID, --value JSON, --text TEXT");
+  const count = given.filter((one) => one !== undefined).length;
+  if (count !== 1) {
+    throw usageError(`say ${count > 1 ? "only " : ""}one of --approve, --deny, --option ID, --value JSON, --text TEXT`);
   }
   const approved = decided === undefined ? {} : { approved: approve === true };
   if (option !== undefined) return { optionId: option, ...approved };
@@ -99,6 +123,9 @@ async function onlyOpen(client: HarnessClient, executionId: string, options: Cli
   const { execution } = await client.executions.getExecution({ executionId });
   const [first, ...more] = execution?.openActions ?? [];
   if (first !== undefined && more.length === 0) return first;
+  if (execution !== undefined && isTerminal(execution.state)) {
+    throw new CliError(`${executionId} is ${ExecutionState[execution.state]}; nothing waits for an answer`);
+  }
   const wayOut = commandText(`actions --execution ${executionId}`, options);
   throw new CliError(
     `${executionId} has ${first === undefined ? "no" : "more than one"} open action; ${wayOut} lists them`,

@@ -15,7 +15,10 @@ export function readYamlFile(file: string): YamlFile {
   const lines = new LineCounter();
   const document = parseDocument(textOf(file), { lineCounter: lines, prettyErrors: false });
   const [error] = document.errors;
-  if (error !== undefined) throw new ConfigError(`${file}:${lines.linePos(error.pos[0]).line}: ${error.message}`);
+  if (error !== undefined) {
+    const { line, col } = lines.linePos(error.pos[0]);
+    throw new ConfigError(`${file}:${line}:${col}: ${error.message}`);
+  }
   return {
     json: (document.toJS() as JsonValue) ?? {},
     whereOf(path) {
