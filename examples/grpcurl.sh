@@ -3,6 +3,10 @@
 # loses the connection, goes on where it was, answers the approval that it asks for, and prints its output.
 # usage: examples/grpcurl.sh [HOST:PORT]      HARNESS_TOKEN is sent where it is set
 set -euo pipefail
+command -v grpcurl >/dev/null || {
+  echo "install grpcurl: go install github.com/fullstorydev/grpcurl/cmd/grpcurl@latest" >&2
+  exit 127
+}
 server=${1:-127.0.0.1:4310}
 auth=(${HARNESS_TOKEN:+-H "authorization: Bearer $HARNESS_TOKEN"})
 
