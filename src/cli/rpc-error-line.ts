@@ -27,7 +27,7 @@ export function rpcErrorLine(error: Error): string {
   if (error.reason === ErrorReason.UNSPECIFIED) return withoutReason(error);
   const wayOut = WAYS_OUT[error.reason] ?? wayToFind(error);
   const violations = error.violations.map(({ field, description }) => `${field}: ${description}`);
-  const text = violations.length > 1 ? violations.join("; ") : error.message;
+  const text = violations.length > 1 ? violations.join("; ") : error.rawMessage;
   return `${ErrorReason[error.reason]}: ${text}${wayOut === undefined ? "" : `; ${wayOut}`}`;
 }
 

@@ -15,9 +15,14 @@ export interface FieldViolation {
   readonly description: string;
 }
 
-/** A call or a stream that failed, with what the server said of it in its error details. */
+/**
+ * A call or a stream that failed, with what the server said of it in its error details. Its `message` begins with the
+ * reason's name, where there is one; where there is none, its `cause` is what the transport threw.
+ */
 export class HarnessRpcError extends Error {
   override readonly name = "HarnessRpcError";
+  /** The message without the reason's name. */
+  readonly rawMessage: string;
   /** The RPC's code. */
   readonly code: Code;
   /** Why the server refused; UNSPECIFIED when the failure is not the server's own (network, proxy, cut stream). */
@@ -29,10 +34,13 @@ export class HarnessRpcError extends Error {
   /** How long the server asks to wait before trying again, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(message: string, code: Code, details: Partial<HarnessRpcErrorDetails> = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+  constructor(rawMessage: string, code: Code, details: Partial<HarnessRpcErrorDetails> = {}) {
+    const { reason = ErrorReason.UNSPECIFIED, cause } = details;
+    const message = reason === ErrorReason.UNSPECIFIED ? rawMessage : `${ErrorReason[reason]}: ${rawMessage}`;
+    super(message, cause === undefined ? undefined : { cause });
+    this.rawMessage = rawMessage;
     this.code = code;
-    this.reason = details.reason ?? ErrorReason.UNSPECIFIED;
+    this.reason = reason;
     this.metadata = details.metadata ?? {};
     this.violations = details.violations ?? [];
     this.retryAfterMs = details.retryAfterMs;
@@ -80,14 +88,16 @@ export function toRpcError(error: unknown): HarnessRpcError {
   const cause = ConnectError.from(error);
   const info = cause.findDetails(ErrorInfoSchema).find(({ domain }) => domain === ERROR_DOMAIN);
   const [retry] = cause.findDetails(RetryInfoSchema);
+  const reason = info === undefined ? ErrorReason.UNSPECIFIED : toReason(info.reason);
   return new HarnessRpcError(cause.rawMessage, cause.code, {
-    reason: info === undefined ? ErrorReason.UNSPECIFIED : toReason(info.reason),
+    reason,
     metadata: info?.metadata ?? {},
     violations: cause
       .findDetails(BadRequestSchema)
       .flatMap(({ fieldViolations }) => fieldViolations.map(({ field, description }) => ({ field, description }))),
     retryAfterMs: retry?.retryDelay === undefined ? undefined : durationMs(retry.retryDelay),
-    cause: error,
+    // What the server refused is said in full by then: printed, the cause would bury it.
+    ...(reason === ErrorReason.UNSPECIFIED ? { cause: error } : {}),
   });
 }
 

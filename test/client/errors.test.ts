@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { create } from "@bufbuild/protobuf";
 import { anyPack, durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -31,15 +32,31 @@ describe("an error", () => {
     const typed = toRpcError(error);
     expect(typed).toBeInstanceOf(HarnessRpcError);
     expect(typed).toMatchObject({
-      message: "bad field",
+      message: "VALIDATION_ERROR: bad field",
+      rawMessage: "bad field",
       code: Code.InvalidArgument,
       reason: ErrorReason.VALIDATION_ERROR,
       metadata: { field: "mode" },
       violations: [{ field: "mode", description: "is required" }],
       retryAfterMs: 1500,
-      cause: error,
     });
     expect(toRpcError(typed)).toBe(typed);
+  });
+
+  test("that nobody catches says the reason first, and prints few lines", () => {
+    // As Node prints it.
+    const printed = inspect(toRpcError(refused(Code.NotFound, "PROVIDER_NOT_FOUND", { id: "scriptd" })), {
+      customInspect: false,
+    });
+    const [first, ...more] = printed.split("\n").filter((line) => !/^\s+at /.test(line));
+    expect(first).toMatch(/^HarnessRpcError: PROVIDER_NOT_FOUND: no/);
+    expect(more.length).toBeLessThan(10);
+  });
+
+  test("has its cause where the server gave no reason", () => {
+    const cut = new ConnectError("cut", Code.Unavailable);
+    expect(toRpcError(cut)).toMatchObject({ message: "cut", rawMessage: "cut", cause: cut });
+    expect(toRpcError(refused(Code.NotFound, "NOT_FOUND")).cause).toBeUndefined();
   });
 
   test("has a reason only when the server gave one that this client knows", () => {
@@ -62,7 +79,7 @@ describe("an error", () => {
       details: [anyPack(ErrorInfoSchema, detail)],
     });
     expect(fromStatus(status)).toMatchObject({
-      message: "it is over",
+      message: "INVALID_STATE: it is over",
       code: Code.FailedPrecondition,
       reason: ErrorReason.INVALID_STATE,
       metadata: { state: "EXECUTION_STATE_FAILED" },

@@ -21,7 +21,14 @@ type Error struct {
 	cause error
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("%v: %s", e.Code, e.Message) }
+// Error begins with the reason, or with the code where the server gave none.
+func (e *Error) Error() string {
+	if name := e.ReasonName(); name != "" {
+		return fmt.Sprintf("%s: %s", name, e.Message)
+	}
+	return fmt.Sprintf("%v: %s", e.Code, e.Message)
+}
+
 func (e *Error) Unwrap() error { return e.cause }
 
 // ContiguityError says that the log that arrived is not the log: an event is missing, or the stream went backwards.

@@ -373,6 +373,9 @@ func TestErrorFromDecodesTheDetails(t *testing.T) {
 		len(got.Violations) != 1 || got.RetryAfter != 1500*time.Millisecond || got.Code != connect.CodeInvalidArgument {
 		t.Errorf("got %+v", got)
 	}
+	if want := "VALIDATION_ERROR: " + got.Message; got.Error() != want {
+		t.Errorf("says %q, want %q", got.Error(), want)
+	}
 	if !errors.Is(got, failure) || ErrorFrom(got) != got {
 		t.Error("the cause is lost")
 	}

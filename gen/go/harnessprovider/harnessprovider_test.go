@@ -96,6 +96,12 @@ func TestAnAnswerIsNewToThisProcessUnlessAnAttemptBeforeHadIt(t *testing.T) {
 	expect(t, "but not the second time", again.answer.Delivered, true)
 }
 
+func TestARefusalSaysItsReasonWhereItHasOne(t *testing.T) {
+	refused := &Refused{Reason: v1.ErrorReason_ERROR_REASON_EVENT_TOO_LARGE, Message: "no"}
+	expect(t, "with a reason", refused.Error(), "EVENT_TOO_LARGE: no")
+	expect(t, "without", (&Refused{Message: "no"}).Error(), "no")
+}
+
 func TestAnErrorIsAFailureUnlessTheTurnHadToEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	failure := outcomeOf(ctx, nil, errors.New("boom")).GetFailure()

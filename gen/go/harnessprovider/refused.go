@@ -19,7 +19,12 @@ type Refused struct {
 	cause    error
 }
 
-func (r *Refused) Error() string { return fmt.Sprintf("%v: %s", r.Reason, r.Message) }
+func (r *Refused) Error() string {
+	if name := rpc.NameOf(r.Reason); name != "" {
+		return fmt.Sprintf("%s: %s", name, r.Message)
+	}
+	return r.Message
+}
 
 func (r *Refused) Unwrap() error { return r.cause }
 

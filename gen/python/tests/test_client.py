@@ -1,6 +1,7 @@
 """Both clients, against a server that plays streams as written."""
 
 import asyncio
+import traceback
 from collections.abc import Callable
 from typing import Protocol
 
@@ -263,8 +264,15 @@ def test_errors_say_the_fields_and_the_time_to_wait(server: Server, face: Face) 
     assert (error.reason, error.metadata) == ("VALIDATION_ERROR", {"field": "mode"})
     assert error.violations == [("mode", "is required")]
     assert error.retry_after == 1.5
-    assert str(error) == "INVALID_ARGUMENT: failed"
-    assert isinstance(error.__cause__, grpc.RpcError)
+    assert (str(error), error.message) == ("VALIDATION_ERROR: failed", "failed")
+    assert "_InactiveRpcError" not in "".join(traceback.format_exception(error))
+
+
+def test_errors_without_a_reason_say_the_code_and_have_their_cause(server: Server, face: Face) -> None:
+    server.faults = [Failure(grpc.StatusCode.UNIMPLEMENTED)]
+    with pytest.raises(HarnessError, match="^UNIMPLEMENTED: ") as raised:
+        face.start(server.target, StartExecutionRequest())
+    assert isinstance(raised.value.__cause__, grpc.RpcError)
 
 
 def test_leaving_the_loop_ends_the_stream(server: Server) -> None:

@@ -29,7 +29,7 @@ export function notifyError(error: unknown): void {
 /** An error in one line, with the server's own words and reason. */
 export function errorText(error: unknown): string {
   if (error instanceof ContiguityError) return error.message;
-  const { message, reason, violations } = toRpcError(error);
+  const { rawMessage: message, reason, violations } = toRpcError(error);
   if (isUnanswered(error)) return `The server does not answer: ${message || "no word of why"}`;
   const fields = violations.map(({ field, description }) => `${field}: ${description}`).join("; ");
   const name = reason === ErrorReason.UNSPECIFIED ? "" : ` (${ErrorReason[reason]})`;

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -17,6 +18,17 @@ type Details struct {
 	Metadata   map[string]string                       // what the reason is about, with the contract's keys
 	Violations []*errdetails.BadRequest_FieldViolation // the fields at fault; only with VALIDATION_ERROR
 	RetryAfter time.Duration                           // how long the runtime asks to wait; 0 when it does not say
+}
+
+// ReasonName is the reason as the documents write it, such as "NOT_FOUND"; "" when the failure is not the runtime's own.
+func (d Details) ReasonName() string { return NameOf(d.Reason) }
+
+// NameOf is a reason as the documents write it; "" for UNSPECIFIED.
+func NameOf(reason v1.ErrorReason) string {
+	if reason == v1.ErrorReason_ERROR_REASON_UNSPECIFIED {
+		return ""
+	}
+	return strings.TrimPrefix(reason.String(), "ERROR_REASON_")
 }
 
 // DetailsOf reads those of a call's error; none of any other.

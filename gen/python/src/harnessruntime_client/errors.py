@@ -6,7 +6,10 @@ from google.rpc.status_pb2 import Status
 
 
 class HarnessError(Exception):
-    """A call or a stream that failed. `__cause__` is what gRPC raised, if anything."""
+    """A call or a stream that failed. `str()` begins with the reason, or with the code where the server gave none.
+
+    `__cause__` is what gRPC raised, where the server gave no reason.
+    """
 
     def __init__(self, message: str, code: grpc.StatusCode, status: Status | None = None) -> None:
         super().__init__(message)
@@ -30,7 +33,7 @@ class HarnessError(Exception):
                 self.retry_after = retry.retry_delay.ToTimedelta().total_seconds()
 
     def __str__(self) -> str:
-        return f"{self.code.name}: {self.message}"
+        return f"{self.reason or self.code.name}: {self.message}"
 
 
 class ContiguityError(Exception):
@@ -48,7 +51,11 @@ def error_from(error: grpc.RpcError) -> HarnessError:
     status = next((v for k, v in error.trailing_metadata() or () if k == "grpc-status-details-bin"), None)
     known = Status.FromString(status) if isinstance(status, bytes) else None
     failure = HarnessError(error.details() or "", error.code(), known)
-    failure.__cause__ = error
+    # What the server refused is said in full by then: in a traceback, the cause would bury it.
+    if failure.reason:
+        failure.__suppress_context__ = True
+    else:
+        failure.__cause__ = error
     return failure
 
 
