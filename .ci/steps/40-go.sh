@@ -6,8 +6,10 @@ for module in gen/go test/generated/go; do
   (cd "$module" && go mod tidy -diff && go vet ./...)
 done
 cp .ci/go-user/*.go "$CI_TMP"
-mkdir "$CI_TMP/readme"
-awk '/^```$/ { shown = 0 } shown; /^```go$/ { getline; shown = /^package main/; if (shown) print }' gen/go/README.md >"$CI_TMP/readme/main.go"
+# The page's whole programs, each in a folder of its own.
+mkdir -p "$CI_TMP"/readme/{1,2}
+awk -v top="$CI_TMP/readme" '/^```$/ { file = "" } file { print >file }
+  /^```go$/ { getline; if (/^package main/) { file = top "/" ++count "/main.go"; print >file } }' gen/go/README.md
 cd "$CI_TMP"
 go mod init harness-runtime.dev/user
 go mod edit -require=harness-runtime.dev/gen/go@v0.0.0 -replace="harness-runtime.dev/gen/go=$top/gen/go"
