@@ -108,17 +108,24 @@ describe("a runtime that is started again", () => {
     await second.stop();
   });
 
-  test("a stream that is cut by a drain is said to be opened again", async () => {
+  test("an outage is told once, and that it is over", async () => {
     const data = join(folder, "drained");
     const first = await serve([], data);
-    const script = JSON.stringify({ steps: [{ text: "first " }, { sleep_ms: 300 }, { text: "second" }] });
+    const script = JSON.stringify({ steps: [{ text: "first " }, { approval: {} }, { text: "second" }] });
     const running = start(["run", "scripted", "in", "--config", script, "--url", first.url]);
     await running.saw(/first/);
+    const [id = ""] = await running.saw(/exe_\w+/);
+    const watching = start(["watch", id, "--types", "output.text.delta", "--url", first.url]);
+    await watching.saw(/first/);
     await first.stop();
+    await delay(2_000);
     const port = new URL(first.url).port;
     const second = await serve(["--port", port], data);
+    expect((await harness(["respond", id, "--approve", "--url", second.url])).code).toBe(0);
     expect(await running.ended).toMatchObject({ code: 0, stdout: "first second\n" });
-    expect((await running.ended).stderr).toContain("reconnecting");
+    for (const { stderr } of [await running.ended, await watching.ended]) {
+      expect(stderr.match(/^(reconnecting|connected again)/gm)).toEqual(["reconnecting", "connected again"]);
+    }
     await second.stop();
   });
 });

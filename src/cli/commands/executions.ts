@@ -13,6 +13,7 @@ import { readPages } from "../pages.js";
 import { rpcErrorLine } from "../rpc-error-line.js";
 import { endLine, exitCodeOf, whyOf } from "../terminal/ending.js";
 import { eventLine } from "../terminal/event-line.js";
+import { createOutages } from "../terminal/outages.js";
 import { printJson, printList } from "../terminal/print.js";
 import { oneLine, printable } from "../terminal/printable.js";
 import { stateText } from "../terminal/style.js";
@@ -30,7 +31,10 @@ export async function watch(executionId: string, options: WatchOptions): Promise
   const { eager, patient } = await openClients(options);
   await eager.executions.getExecution({ executionId });
   const eventTypes = options.types ?? [];
-  for await (const { events } of followFrames(patient, { executionId, afterSequence, eventTypes })) {
+  const outages = createOutages((text) => process.stderr.write(`${text}\n`));
+  const onRetry = outages.failed;
+  for await (const { events } of followFrames(patient, { executionId, afterSequence, eventTypes, onRetry })) {
+    outages.heard();
     for (const event of events) {
       if (options.json) printJson(EventSchema, event);
       else process.stdout.write(`${eventLine(event)}\n`);

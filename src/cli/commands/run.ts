@@ -12,6 +12,7 @@ import { type ClientOptions, type Clients, commandText, openClients } from "../c
 import { rpcErrorLine } from "../rpc-error-line.js";
 import { askAction, canAsk } from "../terminal/ask.js";
 import { endLine, exitCodeOf } from "../terminal/ending.js";
+import { createOutages } from "../terminal/outages.js";
 import { printJson } from "../terminal/print.js";
 import { oneLine, printable } from "../terminal/printable.js";
 import { createProgress, type Progress } from "../terminal/progress.js";
@@ -63,6 +64,7 @@ function leave(execution: Execution, options: RunOptions): number {
 
 async function follow({ patient }: Clients, { id }: Execution, options: RunOptions): Promise<number> {
   const progress = createProgress();
+  const outages = createOutages(progress.note);
   const stop = new AbortController();
   const release = onInterrupt(
     () => {
@@ -81,9 +83,13 @@ async function follow({ patient }: Clients, { id }: Execution, options: RunOptio
       patient,
       { executionId: id },
       {
-        onEvent: (event) => (options.json ? printJson(EventSchema, event) : progress.event(event)),
+        onEvent(event) {
+          outages.heard();
+          if (options.json) printJson(EventSchema, event);
+          else progress.event(event);
+        },
         onAction: async (action, signal) => answer(action, signal, progress, options),
-        onRetry: ({ error }) => progress.note(paint("dim", `reconnecting: ${oneLine(error.message)}`, "stderr")),
+        onRetry: outages.failed,
       },
       stop.signal,
     );
@@ -101,7 +107,7 @@ async function follow({ patient }: Clients, { id }: Execution, options: RunOptio
 }
 
 async function answer(action: ActionRequest, signal: AbortSignal, progress: Progress, options: RunOptions) {
-  if (canAsk() && !options.json) return askAction(action, progress.note, signal);
+  if (canAsk() && !options.json) return askAction(action, progress, signal);
   const what = action.kind === ActionKind.APPROVAL ? "approval" : "input";
   const how = action.kind === ActionKind.APPROVAL ? "--approve" : "--value '\"…\"'";
   progress.note(`${what} needed: ${oneLine(action.title)}`);

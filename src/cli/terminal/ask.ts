@@ -10,7 +10,11 @@ import {
 } from "../../../gen/ts/harnessruntime/v1/action_pb.js";
 import type { ActionAnswer } from "../../client/respond.js";
 import { oneLine, printable } from "./printable.js";
+import type { Progress } from "./progress.js";
 import { paint } from "./style.js";
+
+/** What else is written while somebody is asked. */
+type Asking = Pick<Progress, "note" | "question" | "end">;
 
 /** Whether somebody can be asked: both ends of the conversation are a terminal. */
 export function canAsk(): boolean {
@@ -23,21 +27,22 @@ export function canAsk(): boolean {
  */
 export async function askAction(
   action: ActionRequest,
-  note: (text: string) => void,
+  progress: Asking,
   signal: AbortSignal,
 ): Promise<ActionAnswer | undefined> {
+  const { note } = progress;
   note(paint("bold", `? ${oneLine(action.title, 200)}`, "stderr"));
   if (action.description !== "") note(printable(action.description));
   if (action.payload !== undefined) note(paint("dim", oneLine(JSON.stringify(action.payload), 500), "stderr"));
   for (const [index, option] of action.options.entries()) note(`  ${index + 1}  ${optionText(option)}`);
   const prompt = promptOf(action);
   for (;;) {
-    const text = await askLine(prompt, signal);
+    const text = await askLine(prompt, progress, signal);
     if (text === undefined) return undefined;
     const answer =
       action.kind === ActionKind.INPUT
         ? toValue(text, action.inputSchema)
-        : await decided(toChoice(text, action.options), action.options, signal);
+        : await decided(toChoice(text, action.options), action.options, progress, signal);
     if (answer !== undefined) return answer;
     note("that is no answer to it");
   }
@@ -55,18 +60,25 @@ function promptOf({ kind, options, inputSchema }: ActionRequest): string {
   return type === undefined || type === "string" ? "answer: " : `answer (JSON, ${oneLine(JSON.stringify(type))}): `;
 }
 
-async function askLine(prompt: string, signal: AbortSignal): Promise<string | undefined> {
+async function askLine(prompt: string, progress: Asking, signal: AbortSignal): Promise<string | undefined> {
+  if (signal.aborted) return undefined;
   const lines = createInterface({ input: process.stdin, output: process.stderr });
-  const ended = new AbortController();
-  lines.on("close", () => ended.abort());
   // The line editor takes Ctrl-C for itself: hand it on to whoever listens for it.
   lines.on("SIGINT", () => process.emit("SIGINT"));
+  // The signal is not the editor's: it would begin a new line of its own.
+  const over = Promise.withResolvers<undefined>();
+  const stop = (): void => over.resolve(undefined);
+  lines.on("close", stop);
+  signal.addEventListener("abort", stop, { once: true });
   try {
-    return (await lines.question(prompt, { signal: AbortSignal.any([signal, ended.signal]) })).trim();
-  } catch {
-    process.stderr.write("\n");
-    return undefined;
+    progress.question(true);
+    const line = lines.question(prompt).catch(() => undefined);
+    const text = await Promise.race([line, over.promise]);
+    if (text === undefined) progress.end();
+    else progress.question(false);
+    return text?.trim();
   } finally {
+    signal.removeEventListener("abort", stop);
     lines.close();
   }
 }
@@ -75,11 +87,12 @@ async function askLine(prompt: string, signal: AbortSignal): Promise<string | un
 async function decided(
   answer: ActionAnswer | undefined,
   options: readonly ActionOption[],
+  progress: Asking,
   signal: AbortSignal,
 ): Promise<ActionAnswer | undefined> {
   const option = options.find(({ id }) => id === answer?.optionId);
   if (answer === undefined || option?.kind !== ActionOptionKind.UNSPECIFIED) return answer;
-  const text = (await askLine("approve with it? y/n: ", signal)) ?? "";
+  const text = (await askLine("approve with it? y/n: ", progress, signal)) ?? "";
   const decision = toChoice(text, []);
   return decision && { optionId: option.id, approved: decision.approved === true };
 }

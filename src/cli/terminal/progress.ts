@@ -11,6 +11,8 @@ export interface Progress {
   event(event: Event): void;
   /** Writes a line to standard error. */
   note(text: string): void;
+  /** Says whether a question stands on standard error's last line. */
+  question(stands: boolean): void;
   /** Ends what was written last. */
   end(): void;
 }
@@ -71,6 +73,7 @@ export function createProgress(): Progress {
       else if (NOTED.has(payload.case)) screen.line(dim(`${eventTypeOf(event)} ${summaryOf(payload)}`.trimEnd()));
     },
     note: screen.line,
+    question: screen.question,
     end: screen.end,
   };
 }

@@ -7,6 +7,8 @@ export interface Screen {
   write(target: Target, text: string, style?: Style): void;
   /** Writes a whole line to standard error. */
   line(text: string): void;
+  /** Says whether a question of somebody else's is what stands on standard error's last line. */
+  question(stands: boolean): void;
   /** Ends what was written last. */
   end(): void;
 }
@@ -36,6 +38,9 @@ export function createScreen(): Screen {
       leave("stdout");
       finish("stderr");
       process.stderr.write(`${text}\n`);
+    },
+    question(stands) {
+      unfinished.stderr = stands;
     },
     end() {
       finish("stdout");
