@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { invalid } from "../core/errors.js";
+import { type HarnessError, invalid } from "../core/errors.js";
 import { lasts } from "./call.js";
 import { type Drain, serverDraining } from "./drain.js";
 import { endable } from "./endable.js";
@@ -18,7 +18,7 @@ export interface ArrivalBounds {
  * for ever: it fails with VALIDATION_ERROR where it takes too long to arrive and,
  * where the call would last, with SERVER_DRAINING once the server goes away.
  * HTTP/2 in Node has no bound of its own, and HTTP/1.1 one that tells no reason.
- * A stream of messages is left as it is: it may be silent for as long as it likes.
+ * A stream of messages is left as it is: after its first it may be silent for as long as it likes.
  */
 export function boundArrival(
   body: AsyncIterable<Uint8Array>,
@@ -39,6 +39,7 @@ export function boundArrival(
   return message;
 }
 
-function tooSlow(timeoutMs: number) {
+/** What a caller is told whose message did not come. */
+export function tooSlow(timeoutMs: number): HarnessError {
   return invalid("request", `did not arrive within ${timeoutMs / 1_000} s: send it again`);
 }

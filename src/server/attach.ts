@@ -16,6 +16,7 @@ import type { Execution } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { invalid } from "../core/errors.js";
 import type { Caller, Runtime, WatchBatch, Watcher } from "../core/runtime.js";
 import { summaryOf } from "../core/views.js";
+import { tooSlow } from "./arrival.js";
 import { callerOf, readsJson } from "./call.js";
 import { type Drain, serverDraining } from "./drain.js";
 import type { ErrorConverter } from "./errors.js";
@@ -25,6 +26,8 @@ import type { OpenSideDoor } from "./side-door.js";
 import type { Validate } from "./validation.js";
 
 export interface AttachOptions {
+  /** How long the first message may take, in milliseconds. */
+  readonly firstMessageMs: number;
   readonly runtime: Runtime;
   readonly openDoor: OpenSideDoor;
   readonly drain: Drain;
@@ -62,7 +65,7 @@ export async function* attachExecution(
   options: AttachOptions,
 ): AsyncGenerator<AttachExecutionResponse> {
   const iterator = commands[Symbol.asyncIterator]();
-  const first = await firstMessage(iterator, options.drain);
+  const first = await firstMessage(iterator, options);
   if (first.done === true) throw invalid("command", "the first message is `attach` or `start`");
   options.validate(AttachExecutionRequestSchema, first.value);
   const { watcher, execution } = await open(first.value, callerOf(context), options.runtime);
@@ -84,13 +87,18 @@ export async function* attachExecution(
   }
 }
 
-/** Fails with SERVER_DRAINING where the server goes away while it waits for the first message. */
-async function firstMessage<T>(messages: AsyncIterator<T>, drain: Drain): Promise<IteratorResult<T>> {
+/** Fails with VALIDATION_ERROR where the first message takes too long, and with SERVER_DRAINING where the server goes away before it. */
+async function firstMessage<T>(
+  messages: AsyncIterator<T>,
+  { drain, firstMessageMs }: AttachOptions,
+): Promise<IteratorResult<T>> {
   const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(tooSlow(firstMessageMs)), firstMessageMs);
   const forget = drain.onBegin(() => reject(serverDraining()));
   try {
     return await Promise.race([messages.next(), promise]);
   } finally {
+    clearTimeout(timer);
     forget();
   }
 }

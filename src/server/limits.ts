@@ -22,7 +22,7 @@ export interface ServerLimits {
   readonly firstByteTimeoutMs: number;
   /** How long the header fields of an HTTP/1.1 request may take. Default 20,000 ms. */
   readonly headersTimeoutMs: number;
-  /** How long a whole request of one message may take to arrive. Default 60,000 ms. */
+  /** How long a whole request of one message, and the first message of AttachExecution, may take to arrive. Default 60,000 ms. */
   readonly requestTimeoutMs: number;
   /** How long an HTTP/1.1 connection stays open between requests. Default 65,000 ms. */
   readonly keepAliveTimeoutMs: number;

@@ -85,6 +85,7 @@ export function createRpc(options: RpcOptions): Rpc {
     drain,
     validate,
     errors,
+    firstMessageMs: limits.requestTimeoutMs,
     openDoor: options.sideDoor === false ? () => undefined : openSideDoor,
   };
   const outliving = new Set(extra.filter(({ outlivesDrain }) => outlivesDrain).map(({ service }) => service));

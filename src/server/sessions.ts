@@ -1,4 +1,4 @@
-import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import { constants, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { ServerLimits } from "./limits.js";
 
 /** The open HTTP/2 connections of one server. */
@@ -16,6 +16,8 @@ interface Watched {
   bytesRead: number;
   pinged: boolean;
   openStreams: number;
+  /** Those of {@link openStreams} whose request goes on after its header fields, although only a POST has more to say. */
+  readonly unended: Set<ServerHttp2Stream>;
   /** When its last stream ended, or when it was opened; by `performance.now`. */
   idleSinceMs: number;
 }
@@ -27,7 +29,8 @@ interface Watched {
  * `pingIntervalMs` is pinged, and destroyed when it is still silent after as
  * long again. One that only answers pings is told to go away after
  * `idleConnectionTimeoutMs` without a stream: a client opens another for its
- * next call.
+ * next call. A stream counts until both sides ended it, so one whose answer is
+ * over is closed where its request is not.
  */
 export function trackSessions({
   pingIntervalMs,
@@ -39,6 +42,7 @@ export function trackSessions({
   const look = (): void => {
     const idleBeforeMs = performance.now() - idleConnectionTimeoutMs;
     for (const [session, watched] of sessions) {
+      for (const stream of watched.unended) closeIfAnswered(stream);
       if (watched.openStreams === 0 && watched.idleSinceMs <= idleBeforeMs) session.close();
       else lookAt(session, watched);
     }
@@ -48,15 +52,24 @@ export function trackSessions({
 
   return {
     add(session) {
-      const watched: Watched = { bytesRead: 0, pinged: false, openStreams: 0, idleSinceMs: performance.now() };
+      const watched: Watched = {
+        bytesRead: 0,
+        pinged: false,
+        openStreams: 0,
+        unended: new Set(),
+        idleSinceMs: performance.now(),
+      };
       sessions.set(session, watched);
       const ended = (): void => {
         watched.openStreams--;
         watched.idleSinceMs = performance.now();
       };
-      session.on("stream", (stream: ServerHttp2Stream) => {
+      session.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
         watched.openStreams++;
         stream.once("close", ended);
+        if (stream.endAfterHeaders || headers[":method"] === "POST") return;
+        watched.unended.add(stream);
+        stream.once("close", () => watched.unended.delete(stream));
       });
       session.once("close", () => sessions.delete(session));
       if (draining) session.close();
@@ -70,6 +83,12 @@ export function trackSessions({
       for (const session of sessions.keys()) session.destroy();
     },
   };
+}
+
+/** Node does so itself where the answer has a body, and the RPC library where it has trailers. */
+function closeIfAnswered(stream: ServerHttp2Stream): void {
+  const { localClose, remoteClose } = stream.state;
+  if (localClose === 1 && remoteClose === 0) stream.close(constants.NGHTTP2_NO_ERROR);
 }
 
 function lookAt(session: ServerHttp2Session, watched: Watched): void {

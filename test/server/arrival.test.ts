@@ -43,6 +43,8 @@ describe("a request that does not arrive", () => {
     ["StartExecution", "application/json", '"code":"invalid_argument"'],
     ["WatchEvents", "application/grpc", '"grpc-status":"3"'],
     ["WatchEvents", "application/connect+json", '"code":"invalid_argument"'],
+    ["AttachExecution", "application/grpc", '"grpc-status":"3"'],
+    ["AttachExecution", "application/connect+json", '"code":"invalid_argument"'],
   ])("is refused: %s as %s", async (method, type, code) => {
     const { session, fake } = await connect({ limits: SLOW });
     const said = await open(session, method, type, Buffer.from([0]));
@@ -62,9 +64,10 @@ describe("a request that does not arrive", () => {
     expect(await response.text()).toContain("VALIDATION_ERROR");
   });
 
-  test("is not a stream of messages that is silent", async () => {
+  test("is not a stream of messages that is silent after the first", async () => {
     const { session } = await connect({ limits: SLOW });
-    const silent = open(session, "AttachExecution", "application/grpc");
+    const start = Buffer.from('{"start":{"providerId":"fake","input":{"text":"hi"}}}');
+    const silent = open(session, "AttachExecution", "application/connect+json", envelope(start));
     expect(await open(session, "StartExecution", "application/json")).toContain("did not arrive");
     const first = await Promise.race([silent, taken(session)]);
     expect(first).toBeUndefined();

@@ -8,7 +8,9 @@ import { describe, expect, test } from "vitest";
 import { StartExecutionRequestSchema } from "../../gen/ts/harnessruntime/v1/execution_commands_pb.js";
 import { ExecutionSchema, ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { ExecutionService } from "../../gen/ts/harnessruntime/v1/execution_service_pb.js";
+import type { WebPages } from "../../src/server/adapter.js";
 import { envelope } from "../../src/server/event-frames.js";
+import { respond } from "../../src/server/respond.js";
 import { WIRES } from "./support/clients.js";
 import { collect, failure, infoOf, serve } from "./support/serve.js";
 
@@ -88,6 +90,36 @@ describe("the port", () => {
     expect((await client.getExecution({ executionId: "exe_1" })).execution?.id).toBe("exe_1");
     await server.close();
   });
+
+  test.each([
+    ["OPTIONS", START_PATH],
+    ["HEAD", "/"],
+    ["HEAD", "/nothing"],
+    ["HEAD", START_PATH],
+    ["PUT", START_PATH],
+    ["GET", "/"],
+    ["GET", "/nothing"],
+    ["POST", ATTACH_PATH],
+  ])(
+    "tells a connection to go away whose %s %s was answered, although it never ends the request",
+    async (method, path) => {
+      const pages: WebPages = ({ url }, response) => {
+        if (url === "/") respond(response, 304, {});
+        return url === "/";
+      };
+      const limits = { pingIntervalMs: 20, idleConnectionTimeoutMs: 40, requestTimeoutMs: 40, headersTimeoutMs: 40 };
+      const { server } = await serve({ pages, limits });
+      const session = http2.connect(server.url);
+      const headers = { ":method": method, ":path": path, "content-type": "application/grpc" };
+      const open = session.request(headers, { endStream: false });
+      const code = new Promise((resolve) => open.once("close", () => resolve(open.rstCode)));
+      const status = new Promise((resolve) => open.once("response", (fields) => resolve(fields[":status"])));
+      open.resume();
+      expect(await status).toBeTypeOf("number");
+      expect(await code).toBe(http2.constants.NGHTTP2_NO_ERROR);
+      await new Promise((resolve) => session.once("close", resolve));
+    },
+  );
 
   test("answers what is not HTTP with an error", async () => {
     const { server } = await serve();
