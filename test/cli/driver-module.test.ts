@@ -119,6 +119,18 @@ describe("what is wrong with a module is said in one line", () => {
     expect(stderr).toMatch(new RegExp(`^harness: .*: module ${module}: ${message}${end}\n$`));
   });
 
+  test.each([
+    ["export default () => new Promise(() => {});", "failed"],
+    ["export default await new Promise(() => {});", "cannot be loaded"],
+  ])("where it never settles: %j", async (code, what) => {
+    const file = join(folder, "hangs.yaml");
+    const module = write(code);
+    writeFileSync(file, `providers: { driver: { mine: { module: ${module} } } }`);
+    const ended = await harness(["serve", "--port", "0", "--config", file, "--data", folder]);
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toMatch(new RegExp(`^harness: .*: module ${module}: ${what}: it never settles: .*\\n$`));
+  });
+
   test("with how a module elsewhere finds the package", async () => {
     const file = join(folder, "elsewhere.yaml");
     const module = write('import "harness-runtime";');

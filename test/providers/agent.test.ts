@@ -183,9 +183,19 @@ describe("an agent without code", () => {
     expect((await (await live.start("helper", "x\n@model text hello")).end()).finalOutput).toBe("hello");
   });
 
+  test.each([true, false])("names the address where no model answers, streamed (%s) or not", async (stream) => {
+    const live = await open(settings({ mcp: {}, model: { ...LOCAL, max_retries: 0 }, stream }));
+    const { error } = await (await live.start("helper", "x")).end();
+    expect(error?.message).toMatch(
+      /no model answers at base_url http:\/\/127\.0\.0\.1:1\/v1; start it, or set another$/,
+    );
+  });
+
   test("names the server that does not answer and the tool that no server has", async () => {
     const missing = await open(settings({ mcp: { files: { command: "/no/such/server" } } }));
-    expect(missing.runtime.getProvider("helper").unavailableReason).toContain("/no/such/server");
+    expect(missing.runtime.getProvider("helper").unavailableReason).toMatch(
+      /^mcp\.files: .*\/no\/such\/server that may be executed; install it, or set command to its path$/,
+    );
     const strange = await open(settings({ tools: ["fs_format_disk"] }));
     expect(strange.runtime.getProvider("helper").unavailableReason).toContain(
       "no MCP server has the tool fs_format_disk",

@@ -45,12 +45,18 @@ async function madeBy(exported: unknown, config: JsonObject, file: string): Prom
 
 /** Runs somebody else's code; what it throws is told with where to look. */
 async function telling<T>(what: string, file: string, run: () => Promise<T>): Promise<T> {
+  const idle = Promise.withResolvers<never>();
+  const stopWaiting = (): void => idle.reject(new Error("it never settles: nothing that it waits for is going on"));
+  // Else the process would end here, without a word of this module.
+  process.once("beforeExit", stopWaiting);
   try {
-    return await run();
+    return await Promise.race([run(), idle.promise]);
   } catch (error) {
     const place = placeOf(error, file);
     const why = `${error instanceof Error ? error.message : error}${mendOf(error, file)}`;
     throw new Error(`${what}: ${why}${place === undefined ? "" : ` (${place})`}`, { cause: error });
+  } finally {
+    process.off("beforeExit", stopWaiting);
   }
 }
 

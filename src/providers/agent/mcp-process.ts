@@ -35,7 +35,9 @@ export class McpProcess implements Transport {
     const { command, args = [], cwd = process.cwd() } = this.#server;
     const env = { ...getDefaultEnvironment(), ...this.#server.env };
     const program = findCommand(command, env["PATH"] ?? "", cwd);
-    if (program === undefined) throw new Error(`there is no program ${command} that may be executed`);
+    if (program === undefined) {
+      throw new Error(`there is no program ${command} that may be executed; install it, or set command to its path`);
+    }
     const started = await this.#tree.spawn({ command: program, args, cwd, env });
     this.#process = started;
     started.stderr.resume();

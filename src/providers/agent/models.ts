@@ -30,7 +30,37 @@ export async function openModel(settings: ModelSettings, env: Environment): Prom
     ...(settings.headers === undefined ? {} : { headers: { ...settings.headers } }),
   };
   const model = await load(settings, common);
-  return aiModel(model, settings.maxRetries === undefined ? {} : { maxRetries: settings.maxRetries });
+  const opened = aiModel(model, settings.maxRetries === undefined ? {} : { maxRetries: settings.maxRetries });
+  return settings.baseUrl === undefined ? opened : namingAddress(opened, settings.baseUrl);
+}
+
+/** What the SDK, and the system below it, say where nobody answers. */
+const UNREACHED = /Cannot connect to API|fetch failed|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH/;
+
+/** The same model, whose errors name the address that was not reached. */
+function namingAddress(model: ModelProvider, baseUrl: string): ModelProvider {
+  const named = (error: unknown): unknown => {
+    if (!(error instanceof Error && UNREACHED.test(error.message))) return error;
+    const address = `${error.message.trim()}: no model answers at base_url ${baseUrl}; start it, or set another`;
+    return new Error(address, { cause: error });
+  };
+  return {
+    ...model,
+    async generate(messages, options) {
+      try {
+        return await model.generate(messages, options);
+      } catch (error) {
+        throw named(error);
+      }
+    },
+    async *stream(messages, options) {
+      try {
+        yield* model.stream(messages, options);
+      } catch (error) {
+        throw named(error);
+      }
+    },
+  };
 }
 
 interface Common {

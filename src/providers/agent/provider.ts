@@ -150,7 +150,7 @@ class AgentProvider implements Provider {
       models.push([role, { provider: await openModel(model, this.#env) }]);
     }
     const servers = Object.entries(settings.mcp ?? {});
-    const offered = await Promise.all(servers.map(async ([, server]) => await toolsOf(server, mcp)));
+    const offered = await Promise.all(servers.map(async ([name, server]) => await toolsOf(name, server, mcp)));
     checkDistinct(servers.flatMap(([name], index) => (offered[index] ?? []).map((tool) => ({ server: name, tool }))));
     const options: DriverProviderOptions = {
       ...policiesOf(settings),
@@ -177,8 +177,14 @@ class AgentProvider implements Provider {
 }
 
 /** What a server has: asked once, so that a server that is not there is known before any execution. */
-async function toolsOf(server: NonNullable<AgentSettings["mcp"]>[string], mcp: McpHost): Promise<readonly string[]> {
-  const connection = await connectMcp(server, mcp, "probe");
+async function toolsOf(
+  name: string,
+  server: NonNullable<AgentSettings["mcp"]>[string],
+  mcp: McpHost,
+): Promise<readonly string[]> {
+  const connection = await connectMcp(server, mcp, "probe").catch((error) => {
+    throw new Error(`mcp.${name}: ${messageOf(error)}`, { cause: error });
+  });
   await connection.close();
   return connection.tools.map(({ name }) => name);
 }
