@@ -5,14 +5,17 @@ const EVENTS = 1_000_000;
 const MIB = 1024 * 1024;
 
 const ROUNDS = 3;
+const MANY = 200;
 
-/** A reader that never reads while 1,000,000 events pass: what it costs the server, and another reader. */
+/** Readers that never read while 1,000,000 events pass, one and many: what they cost the server, and another reader. */
 export async function benchSlow(): Promise<readonly Line[]> {
   const alone: Pass[] = [];
   const beside: Pass[] = [];
+  const amongMany: Pass[] = [];
   for (let count = 0; count < ROUNDS; count++) {
     alone.push(await pass(0));
     beside.push(await pass(1));
+    amongMany.push(await pass(MANY));
   }
   const memory = (passes: readonly Pass[]): number => median(passes.map(({ mib }) => mib));
   const time = (passes: readonly Pass[]): number => median(passes.map(({ ms }) => ms));
@@ -25,13 +28,19 @@ export async function benchSlow(): Promise<readonly Line[]> {
   });
   const growth = memory(beside) - memory(alone);
   const slowdown = time(beside) / time(alone);
+  const each = (memory(amongMany) - memory(alone)) / MANY;
   return [
     line("one reader", alone),
     line("and one that never reads", beside),
+    line(`and ${MANY} that never read`, amongMany),
     {
       name: "what it costs",
       figures: { memory: `${round(growth, 1)} MiB`, "time ratio": round(slowdown) },
       target: ["< 20 MiB, not slowed (<= 1.15)", growth < 20 && slowdown <= 1.15],
+    },
+    {
+      name: `what each of ${MANY} costs`,
+      figures: { memory: `${round(each, 2)} MiB`, "time ratio": round(time(amongMany) / time(alone)) },
     },
   ];
 }

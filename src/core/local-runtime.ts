@@ -42,6 +42,7 @@ import { parseEventTypes } from "./event-name.js";
 import { decodeFold, encodeExecution, encodeStored, toExecution } from "./fold.js";
 import { FollowedTails } from "./followed-tails.js";
 import { isTerminal } from "./lifecycle.js";
+import { MAX_FRAME_BYTES } from "./limits.js";
 import type { LiveExecution } from "./live-execution.js";
 import { pageQuery } from "./paging.js";
 import type { Provider } from "./provider.js";
@@ -199,7 +200,7 @@ export class LocalRuntime implements Runtime {
   }
 
   async watchEvents(caller: Caller, options: WatchOptions): Promise<Watcher> {
-    const { executionId, afterSequence, eventTypes, maxBatch, follow } = options;
+    const { executionId, afterSequence, eventTypes, maxBatch, follow, pace = WHOLE } = options;
     const payloadFields = parseEventTypes(eventTypes);
     if (afterSequence < 0) throw invalid("after_sequence", "it must not be negative; 0 is the beginning");
     if (maxBatch < 0) throw invalid("max_batch", "it must not be negative; 0 is as many as fit");
@@ -212,6 +213,7 @@ export class LocalRuntime implements Runtime {
       payloadFields,
       maxEvents: maxBatch === 0 ? Number.POSITIVE_INFINITY : maxBatch,
       follow,
+      pace,
       onClose: (closed) => {
         this.#pulse.remove(closed);
         release();
@@ -325,6 +327,9 @@ export class LocalRuntime implements Runtime {
     return live === undefined ? this.#tails.open(stored) : { tail: live.tail, release: live.watch() };
   }
 }
+
+/** As much in a batch as a frame may have. */
+const WHOLE = { firstBytes: MAX_FRAME_BYTES, mostBytes: MAX_FRAME_BYTES };
 
 function toKey({ tenantId }: Caller, executionId: string): ExecutionKey {
   return { tenantId, executionId };

@@ -1,6 +1,5 @@
 import type { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { type EventChunk, filterChunk, sliceChunk, splitChunk } from "./chunk.js";
-import { MAX_FRAME_BYTES } from "./limits.js";
 import type { WatchBatch } from "./runtime.js";
 
 /** Events as the store gave them, in pieces, which are joined only for whoever asks. */
@@ -27,6 +26,8 @@ export interface BatchBounds {
   readonly payloadFields: ReadonlySet<number> | undefined;
   /** The most events shown. */
   readonly maxEvents: number;
+  /** The most bytes of events examined, but for one that is larger by itself. */
+  readonly maxBytes: number;
 }
 
 /** What one batch takes of the log. */
@@ -41,16 +42,16 @@ export interface Taken {
 
 /**
  * Takes of the chunks that `next` gives what one batch has after `after`: the range up to and with the
- * last event it may show, examining about a frame of bytes at most (at least one event).
+ * last event it may show, examining `maxBytes` at most (at least one event).
  */
 export function takeBatch(next: () => EventChunk | undefined, after: number, bounds: BatchBounds): Taken {
   const parts: Uint8Array[] = [];
   let lastSequence = after;
   let leftEvents = bounds.maxEvents;
-  let leftBytes = MAX_FRAME_BYTES;
+  let leftBytes = bounds.maxBytes;
   let rest = nextAfter(next, after);
   while (rest !== undefined && leftEvents > 0) {
-    const { fitting, others, shown } = cut(rest, leftEvents, bounds.payloadFields);
+    const { fitting, others, shown } = cut(rest, leftEvents, bounds);
     if (lastSequence > after && fitting.bytes.length > leftBytes) break;
     if (shown.length > 0) {
       parts.push(shown);
@@ -64,9 +65,9 @@ export function takeBatch(next: () => EventChunk | undefined, after: number, bou
 }
 
 /** Cuts off what can be examined at once so that at most `leftEvents` are shown: behind a filter that is only known one by one. */
-function cut(chunk: EventChunk, leftEvents: number, payloadFields: BatchBounds["payloadFields"]) {
+function cut(chunk: EventChunk, leftEvents: number, { payloadFields, maxBytes }: BatchBounds) {
   const maxEvents = payloadFields === undefined || leftEvents === Number.POSITIVE_INFINITY ? leftEvents : 1;
-  const [fitting, others] = splitChunk(chunk, maxEvents, MAX_FRAME_BYTES);
+  const [fitting, others] = splitChunk(chunk, maxEvents, maxBytes);
   return { fitting, others, shown: payloadFields === undefined ? fitting.bytes : filterChunk(fitting, payloadFields) };
 }
 

@@ -190,6 +190,18 @@ export interface WatchOptions {
   readonly maxBatch: number;
   /** False: ends at the head instead of waiting there. */
   readonly follow: boolean;
+  /** How large batches are; unset is as much as fits 1 MiB from the first on. */
+  readonly pace?: WatchPace;
+}
+
+/**
+ * How large the batches of a watcher are, in bytes of events: the first, and
+ * those of a reader that has more to come has taken some. What a reader that stops
+ * holds up in memory is one batch.
+ */
+export interface WatchPace {
+  readonly firstBytes: number;
+  readonly mostBytes: number;
 }
 
 /** What a watcher has next: one frame of a stream. */

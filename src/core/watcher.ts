@@ -4,9 +4,9 @@ import type { EventChunk } from "./chunk.js";
 import { HarnessError, notFound } from "./errors.js";
 import { isTerminal } from "./lifecycle.js";
 import { MAX_FRAME_BYTES } from "./limits.js";
-import { joined, LogBatch, takeBatch } from "./log-batch.js";
+import { type BatchBounds, joined, LogBatch, takeBatch } from "./log-batch.js";
 import type { Pulsed } from "./pulse.js";
-import type { WatchBatch, Watcher } from "./runtime.js";
+import type { WatchBatch, Watcher, WatchPace } from "./runtime.js";
 import type { ExecutionKey, Store } from "./store.js";
 import type { Tail } from "./tail.js";
 
@@ -21,6 +21,8 @@ export interface WatcherOptions {
   /** The most events shown in one batch. */
   readonly maxEvents: number;
   readonly follow: boolean;
+  /** How large batches are. */
+  readonly pace: WatchPace;
   /** Called once, at the end. */
   readonly onClose: (watcher: LogWatcher) => void;
 }
@@ -45,6 +47,8 @@ export class LogWatcher implements Watcher, Pulsed {
   /** Names what readers of one tail may share. */
   readonly #view: string;
   #cursor: number;
+  /** How large the next batch may be. */
+  #batchBytes: number;
   /** What is left of the slice last read, as long as batches are taken of it. */
   #held: Slice | undefined;
   #shown = false;
@@ -59,6 +63,7 @@ export class LogWatcher implements Watcher, Pulsed {
   constructor(options: WatcherOptions) {
     this.#options = options;
     this.#cursor = options.afterSequence;
+    this.#batchBytes = options.pace.firstBytes;
     const fields = options.payloadFields === undefined ? "" : [...options.payloadFields].sort((a, b) => a - b).join();
     this.#view = `${options.maxEvents}|${options.follow}|${fields}`;
   }
@@ -108,7 +113,21 @@ export class LogWatcher implements Watcher, Pulsed {
     this.#idleTicks = 0;
     this.#cursor = batch.nextAfterSequence;
     this.#done = batch.last;
+    this.#grow(batch);
     return batch;
+  }
+
+  /** A reader that takes what it is given, and has more to come, is given more at once. */
+  #grow({ parts }: WatchBatch): void {
+    const { mostBytes } = this.#options.pace;
+    if (this.#batchBytes >= mostBytes) return;
+    const sizeBytes = parts.reduce((sum, { length }) => sum + length, 0);
+    if (sizeBytes > this.#batchBytes / 2) this.#batchBytes = Math.min(2 * this.#batchBytes, mostBytes);
+  }
+
+  get #bounds(): BatchBounds {
+    const { payloadFields, maxEvents } = this.#options;
+    return { payloadFields, maxEvents, maxBytes: this.#batchBytes };
   }
 
   /** The next batch where the tail has it (or there is none to come), else undefined. */
@@ -120,8 +139,8 @@ export class LogWatcher implements Watcher, Pulsed {
       const next = tail.read(cursor);
       if (next === undefined) return undefined;
       this.#held = undefined;
-      const batch = tail.share(`${cursor}|${this.#view}`, () => {
-        const taken = takeBatch(next, cursor, this.#options);
+      const batch = tail.share(`${cursor}|${this.#batchBytes}|${this.#view}`, () => {
+        const taken = takeBatch(next, cursor, this.#bounds);
         return this.#toBatch(joined(taken.parts), taken.lastSequence, tail);
       });
       if (this.#isWorthShowing(batch)) return batch;
@@ -144,6 +163,7 @@ export class LogWatcher implements Watcher, Pulsed {
     if (this.#isBehindMemory()) return await this.#fromStore();
     if (this.#beat) return this.#empty();
     this.#held = undefined;
+    this.#batchBytes = this.#options.pace.firstBytes;
     await this.#wait();
     return undefined;
   }
@@ -156,7 +176,7 @@ export class LogWatcher implements Watcher, Pulsed {
   async #fromStore(): Promise<WatchBatch | undefined> {
     const { tail } = this.#options;
     const slice = this.#takeHeld() ?? (await this.#read());
-    const { parts, lastSequence, rest } = takeBatch(() => slice.chunks.pop(), this.#cursor, this.#options);
+    const { parts, lastSequence, rest } = takeBatch(() => slice.chunks.pop(), this.#cursor, this.#bounds);
     if (lastSequence === this.#cursor) throw new Error("the store has no events where its head says so");
     if (rest !== undefined) slice.chunks.push(rest);
     slice.cursor = lastSequence;
@@ -175,9 +195,10 @@ export class LogWatcher implements Watcher, Pulsed {
   }
 
   async #read(): Promise<Slice> {
-    const { store, key } = this.#options;
+    const { store, key, pace } = this.#options;
     const cursor = this.#cursor;
-    const slice = await store.read(key, cursor, MAX_FRAME_BYTES);
+    const wanted = this.#batchBytes < pace.mostBytes ? this.#batchBytes : MAX_FRAME_BYTES;
+    const slice = await store.read(key, cursor, wanted);
     if (slice === undefined) throw notFound("execution", key.executionId);
     if (slice.firstSequence > cursor + 1) throw cursorExpired(key.executionId, slice.firstSequence);
     return { chunks: slice.chunks.toReversed(), cursor, headSequence: slice.headSequence, state: slice.state };

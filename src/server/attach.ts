@@ -21,7 +21,7 @@ import { callerOf, readsJson } from "./call.js";
 import { type Drain, serverDraining } from "./drain.js";
 import type { ErrorConverter } from "./errors.js";
 import { attachFrame, envelope, type Frame, watchMessage } from "./event-frames.js";
-import { interruption } from "./execution-streams.js";
+import { interruption, paceOf } from "./execution-streams.js";
 import type { OpenSideDoor } from "./side-door.js";
 import type { Validate } from "./validation.js";
 
@@ -68,7 +68,7 @@ export async function* attachExecution(
   const first = await firstMessage(iterator, options);
   if (first.done === true) throw invalid("command", "the first message is `attach` or `start`");
   options.validate(AttachExecutionRequestSchema, first.value);
-  const { watcher, execution } = await open(first.value, callerOf(context), options.runtime);
+  const { watcher, execution } = await open(first.value, context, options.runtime);
   const door = options.openDoor(context);
   const forget = options.drain.onBegin(() => {
     watcher.close();
@@ -105,23 +105,24 @@ async function firstMessage<T>(
 
 async function open(
   { command }: AttachExecutionRequest,
-  caller: Caller,
+  context: HandlerContext,
   runtime: Runtime,
 ): Promise<{ readonly watcher: Watcher; readonly execution: Execution }> {
+  const caller = callerOf(context);
+  const pace = paceOf(context);
   if (command.case === "start") {
     const { id } = await runtime.startExecution(caller, command.value);
-    const watcher = await runtime.watchEvents(caller, watchOptions(id, 0, []));
+    const watcher = await runtime.watchEvents(caller, { ...FOLLOWING, executionId: id, pace });
     return { watcher, execution: await runtime.getExecution(caller, id) };
   }
   if (command.case !== "attach") throw invalid("command", "the first message is `attach` or `start`");
   const { executionId, afterSequence, eventTypes } = command.value;
-  const watcher = await runtime.watchEvents(caller, watchOptions(executionId, afterSequence, eventTypes));
+  const watcher = await runtime.watchEvents(caller, { ...FOLLOWING, executionId, afterSequence, eventTypes, pace });
   return { watcher, execution: await runtime.getExecution(caller, executionId) };
 }
 
-function watchOptions(executionId: string, afterSequence: number, eventTypes: readonly string[]) {
-  return { executionId, afterSequence, eventTypes, maxBatch: 0, follow: true };
-}
+/** A whole log, from its beginning on. */
+const FOLLOWING = { afterSequence: 0, eventTypes: [], maxBatch: 0, follow: true };
 
 /** Joins the two sources of frames, in the order they are ready. */
 async function* merge(

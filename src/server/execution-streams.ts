@@ -7,7 +7,7 @@ import type {
 } from "../../gen/ts/harnessruntime/v1/event_stream_pb.js";
 import { LogBatch } from "../core/log-batch.js";
 import { toPageSize } from "../core/paging.js";
-import type { Runtime, WatchBatch, Watcher } from "../core/runtime.js";
+import type { Runtime, WatchBatch, Watcher, WatchPace } from "../core/runtime.js";
 import { callerOf, readsJson } from "./call.js";
 import { type Drain, resumeAfter, serverDraining } from "./drain.js";
 import { isLarge, listMessage, watchFrame, watchMessage } from "./event-frames.js";
@@ -28,6 +28,7 @@ export async function* watchEvents(
     eventTypes,
     maxBatch,
     follow,
+    pace: paceOf(context),
   });
   let door: SideDoor | undefined;
   const forget = drain.onBegin(() => {
@@ -50,6 +51,21 @@ export async function* watchEvents(
     forget();
     watcher.close();
   }
+}
+
+const KIB = 1024;
+
+/**
+ * How large the frames of a stream are: nobody knows before whether its reader
+ * reads, and one that does not holds up a frame. As JSON a frame is decoded and
+ * several times as large, so those stay small.
+ */
+const BINARY = { firstBytes: 80 * KIB, mostBytes: 320 * KIB };
+const JSON_TEXT = { firstBytes: 40 * KIB, mostBytes: 40 * KIB };
+
+/** Returns how large the frames of a stream of events are. */
+export function paceOf(context: HandlerContext): WatchPace {
+  return readsJson(context) ? JSON_TEXT : BINARY;
 }
 
 /** The first frame, which the RPC library sends and copies several times: so a large one follows an empty one. */

@@ -358,3 +358,54 @@ describe("replay", () => {
 function plain(_: string, value: unknown): unknown {
   return typeof value === "bigint" ? value.toString() : value;
 }
+
+describe("the pace of a reader", () => {
+  const KIB = 1024;
+  const pace = { firstBytes: 64 * KIB, mostBytes: 256 * KIB };
+
+  test.each([
+    ["memory", 64 * 1024 * KIB],
+    ["the store", 0],
+  ])("its batches begin small, and grow as it takes them, from %s", async (_, tailBytes) => {
+    const kit = await openKit({ limits: { tailBytes } });
+    const { id } = await kit.script([{ flood: { count: 2_000, bytes: 1_000 } }]);
+    await kit.over(id);
+    const sizes: number[] = [];
+    const sequences: number[] = [];
+    for await (const batch of kit.batches(id, { pace })) {
+      sizes.push(batch.bytes.length);
+      sequences.push(...eventsOf(batch).map(({ sequence }) => sequence));
+    }
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(pace.mostBytes);
+    expect(sizes[0]).toBeLessThanOrEqual(pace.firstBytes);
+    expect(Math.max(...sizes)).toBeGreaterThan(2 * pace.firstBytes);
+    expect(sequences).toEqual(Array.from({ length: sequences.length }, (__, index) => index + 1));
+  });
+
+  test("they begin small again where it waited at the head, and a larger event is a batch of its own", async () => {
+    const { driver, emit, end } = driven();
+    const kit = await openKit({ providers: [driver] });
+    const { id } = await kit.start();
+    const batches = kit.batches(id, { pace });
+    const take = async (until: number): Promise<number[]> => {
+      const sizes: number[] = [];
+      for (let shown = 0; shown < until; ) {
+        const { value } = (await batches.next()) as { value: WatchBatch };
+        shown = value.nextAfterSequence;
+        sizes.push(value.bytes.length);
+      }
+      return sizes;
+    };
+    await kit.until(id, "run.started");
+    for (let count = 0; count < 1_000; count++) await emit("x".repeat(1_000));
+    expect(Math.max(...(await take(1_003)))).toBeGreaterThan(2 * pace.firstBytes);
+    const waiting = take(1_004);
+    await settle();
+    await emit("x".repeat(200 * KIB));
+    expect(await waiting).toEqual([expect.any(Number)]);
+    for (let count = 0; count < 100; count++) await emit("x".repeat(1_000));
+    expect((await take(1_005))[0]).toBeLessThanOrEqual(2 * pace.firstBytes);
+    end();
+    await batches.return(undefined);
+  });
+});

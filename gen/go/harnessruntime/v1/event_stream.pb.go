@@ -169,7 +169,8 @@ type WatchEventsRequest struct {
 	Follow *bool `protobuf:"varint,3,opt,name=follow,proto3,oneof" json:"follow,omitempty"`
 	// Only events of these types, by dotted name; a `*` at the end matches the rest (`run.*`). Empty means all.
 	EventTypes []string `protobuf:"bytes,4,rep,name=event_types,json=eventTypes,proto3" json:"event_types,omitempty"`
-	// The most events in one frame. 0 means as many as fit into 1 MiB.
+	// The most events in one frame. 0 means as many as are ready and fit: frames begin small and grow for a
+	// reader that takes them.
 	MaxBatch      int32 `protobuf:"varint,5,opt,name=max_batch,json=maxBatch,proto3" json:"max_batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

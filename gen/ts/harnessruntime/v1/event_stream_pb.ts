@@ -129,7 +129,8 @@ export type WatchEventsRequest = Message<"harnessruntime.v1.WatchEventsRequest">
   eventTypes: string[];
 
   /**
-   * The most events in one frame. 0 means as many as fit into 1 MiB.
+   * The most events in one frame. 0 means as many as are ready and fit: frames begin small and grow for a
+   * reader that takes them.
    *
    * @generated from field: int32 max_batch = 5;
    */
