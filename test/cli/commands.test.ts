@@ -287,6 +287,8 @@ describe("an error is one line with its reason and the way out", () => {
       1,
       /^harness: CAPABILITY_UNSUPPORTED: .*extension\.mcp.*\n$/,
     ],
+    [["get", ""], 1, /^harness: VALIDATION_ERROR: execution_id: must not be empty\n$/],
+    [["list", "--limit", "0"], 2, /^harness: --limit: must be a whole number from 1, not "0"\n$/],
     [["send", "exe_none", "x", "--mode", "shout"], 2, /^harness: --mode: must be one of follow_up, steer, replace/],
     [["run", "scripted", "x", "--config", "{"], 2, /^harness: --config: .*; give JSON, or @FILE\n$/],
     [["list", "--state", "done"], 2, /^harness: --state: must be one of queued,/],

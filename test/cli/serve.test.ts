@@ -46,10 +46,23 @@ describe("serve", () => {
     const { stdout } = await harness(["providers", "--url", served.url]);
     for (const id of ["gemini", "codex", "opencode"])
       expect(stdout).toMatch(new RegExp(`^${id} .* no: .*install`, "m"));
+    const { stderr } = await harness(["run", "gemini", "x", "--url", served.url]);
+    expect(stderr).toMatch(/^harness: PROVIDER_UNAVAILABLE: .*install.*\n$/);
+    expect(stderr).not.toContain("says why");
     await served.stop();
     const without = await serve(["--set", "providers.acp_presets=false"]);
     expect((await harness(["providers", "--url", without.url])).stdout).not.toContain("gemini");
     await without.stop();
+  });
+
+  test("on a folder that another one holds names the options that take others", async () => {
+    const data = mkdtempSync(join(tmpdir(), "harness-held-"));
+    const served = await serve([], data);
+    const { code, stderr } = await harness(["serve", "--port", "0", "--data", data]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^harness: .* is in use by another process\. .*--data.*--port\n$/);
+    await served.stop();
+    rmSync(data, { recursive: true });
   });
 
   test.each(["SIGTERM", "SIGINT"] as const)("drains at %s and ends with 0", async (signal) => {

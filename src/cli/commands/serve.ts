@@ -10,6 +10,7 @@ import {
   Synchronous,
   type Tls,
 } from "../../../gen/ts/harnessruntime/config/v1/config_pb.js";
+import { HarnessError } from "../../core/errors.js";
 import { openRuntime } from "../../core/open-runtime.js";
 import type { Log } from "../../core/provider.js";
 import type { Runtime } from "../../core/runtime.js";
@@ -106,7 +107,7 @@ async function openStore({ kind, synchronous }: StoreConfig, data: string): Prom
   const { openSqliteStore } = await import("../../store/sqlite.js");
   const level = synchronous === Synchronous.NORMAL ? "normal" : "full";
   return await openSqliteStore({ dataDir: data, synchronous: level }).catch((error) => {
-    const isInUse = error instanceof Error && "code" in error && error.code === "IN_USE";
+    const isInUse = error instanceof HarnessError && error.metadata["code"] === "IN_USE";
     throw isInUse ? new CliError(`${error.message} with --data, and another port with --port`) : error;
   });
 }
