@@ -68,7 +68,7 @@ export function createAdapter(options: AdapterOptions): Adapter {
     track(handler, response);
     serveCall(handler, request, response, refusalOf(source, options.access), options.arrival).catch(
       (error: unknown) => {
-        endFailed(error, handler, response, options);
+        endFailed(error, handler, request, response, options);
       },
     );
   };
@@ -167,18 +167,25 @@ function refusalOf(source: RequestSource, access: AccessPolicy): HarnessError | 
 function endFailed(
   error: unknown,
   handler: Handler,
+  request: NodeRequest,
   response: NodeResponse,
   { log, nextErrorId }: AdapterOptions,
 ): void {
   const rpc = handler.method.name;
   const reason = error instanceof Error ? error.message : String(error);
-  if (response.headersSent || response.destroyed) {
+  if (response.headersSent || isGone(request, response)) {
     log.debug({ rpc, error: reason }, "call broken off");
     return;
   }
   const errorId = nextErrorId();
   log.warn({ rpc, error: reason, error_id: errorId }, "request not understood");
   respondText(response, 400, `the request is not valid; the server's log has it under ${errorId}`);
+}
+
+/** Whether the client broke the call off. An HTTP/2 response does not say so itself. */
+function isGone(request: NodeRequest, response: NodeResponse): boolean {
+  if (request.aborted || response.destroyed) return true;
+  return "stream" in response && (response.stream.destroyed || response.stream.aborted);
 }
 
 function servePage(request: NodeRequest, response: NodeResponse, source: RequestSource, options: AdapterOptions): void {

@@ -1,3 +1,4 @@
+import * as http2 from "node:http2";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
@@ -70,6 +71,31 @@ describe("the error converter", () => {
       expected,
     );
     expect(logged).toHaveLength(expected === Code.Canceled ? 0 : 1);
+  });
+
+  test("a call that its caller breaks off at once is no fault to warn of", async () => {
+    const warned: unknown[] = [];
+    const brokenOff: unknown[] = [];
+    const debug = (fields: object, message: string) => {
+      if (message === "call broken off") brokenOff.push(fields);
+    };
+    const log = { ...silent, debug, warn: (fields: object, message: string) => warned.push({ ...fields, message }) };
+    const { url } = await serve({ log });
+    const session = http2.connect(url);
+    const calls = ["WatchExecutions", "GetExecution"].flatMap((method) =>
+      ["application/grpc", "application/connect+json", "application/json"].map((type) => ({ method, type })),
+    );
+    for (const { method, type } of Array.from({ length: 10 }, () => calls).flat()) {
+      const path = `/harnessruntime.v1.ExecutionService/${method}`;
+      const call = session.request({ ":method": "POST", ":path": path, "content-type": type });
+      call.on("error", () => undefined);
+      call.write(Buffer.alloc(5));
+      call.close(http2.constants.NGHTTP2_CANCEL);
+    }
+    await expect.poll(() => warned.length + brokenOff.length).toBeGreaterThan(0);
+    await new Promise((resolve) => session.ping(resolve));
+    expect(warned).toEqual([]);
+    session.destroy();
   });
 
   test("a content type that no protocol has is refused in words", async () => {
