@@ -69,17 +69,37 @@ function unusable(path: string, why: string, cause: unknown): HarnessError {
   return new HarnessError(ErrorReason.STORE_UNAVAILABLE, message, { file: path }, { cause, retryMs: RETRY_MS });
 }
 
-/** Replaces the rows, as a whole and under a lock, so that a reader sees the old file or the new one. */
+/**
+ * Replaces the rows, as a whole and under a lock, so that a reader sees the old file or the new one. Fails with
+ * STORE_UNAVAILABLE, naming the file, where it cannot be written; the old one is left then.
+ */
 export async function updateTokenFile(
   path: string,
   change: (rows: readonly TokenRow[]) => readonly TokenRow[],
 ): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const lock = `${path}.lock`;
-  await takeLock(lock);
   try {
-    const file: TokenFile = { version: 1, tokens: change(await readTokenFile(path)) };
-    const draft = `${path}.${randomBytes(4).toString("hex")}`;
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    const lock = `${path}.lock`;
+    await takeLock(lock);
+    try {
+      await replaceFile(path, { version: 1, tokens: change(await readTokenFile(path)) });
+    } finally {
+      await rm(lock, { force: true });
+    }
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    const mend = "make room on its disk, or give this user the right to write in its folder";
+    throw unusable(path, `cannot be written (${error.message}): ${mend}`, error);
+  }
+}
+
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && "syscall" in error;
+}
+
+async function replaceFile(path: string, file: TokenFile): Promise<void> {
+  const draft = `${path}.${randomBytes(4).toString("hex")}`;
+  try {
     const handle = await open(draft, "wx", 0o600);
     try {
       await handle.writeFile(`${JSON.stringify(file, undefined, 2)}\n`);
@@ -88,8 +108,9 @@ export async function updateTokenFile(
       await handle.close();
     }
     await rename(draft, path);
-  } finally {
-    await rm(lock, { force: true });
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
   }
 }
 

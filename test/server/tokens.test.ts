@@ -1,8 +1,10 @@
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdirSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { updateTokenFile } from "../../src/server/token-file.js";
 import { openTokens } from "../../src/server/tokens.js";
 
 async function open() {
@@ -142,4 +144,24 @@ test("a file that cannot be read is an error that names it", async () => {
     reason: ErrorReason.STORE_UNAVAILABLE,
     message: expect.stringContaining(`the token file ${path} cannot be read (EISDIR`),
   });
+});
+
+test("a file that cannot be written is an error that names it and the way out, and leaves nothing behind", async () => {
+  const { tokens, path } = await open();
+  const refusal = (code: string) => ({
+    reason: ErrorReason.STORE_UNAVAILABLE,
+    metadata: { file: path },
+    message: expect.stringMatching(
+      `the token file ${path} cannot be written \\(${code}: .*\\): make room on its disk, or give this user the right`,
+    ),
+  });
+  await writeFile(dirname(path), "a file where the folder should be");
+  await expect(tokens.create({ tenantId: "acme", userId: "ann" })).rejects.toMatchObject(refusal("EEXIST"));
+  await rm(dirname(path));
+  const update = updateTokenFile(path, (rows) => {
+    mkdirSync(path);
+    return rows;
+  });
+  await expect(update).rejects.toMatchObject(refusal("EISDIR"));
+  expect(await readdir(dirname(path))).toEqual([basename(path)]);
 });
