@@ -108,6 +108,18 @@ describe("a runtime that is started again", () => {
     await second.stop();
   });
 
+  test("that lost its data folder ends with 1, and says which file was removed and the way out", async () => {
+    const data = join(folder, "removed");
+    const { running } = await serve([], data);
+    rmSync(data, { recursive: true });
+    const { code, stderr } = await running.ended;
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/"error".*"the store is lost: ending"/);
+    expect(stderr).toMatch(
+      /^harness: the store is lost, start the server again: .*harness\.db was removed or replaced while the runtime used it; first put the data folder back, or restore a backup$/m,
+    );
+  });
+
   test("an outage is told once, and that it is over", async () => {
     const data = join(folder, "drained");
     const first = await serve([], data);

@@ -1,7 +1,7 @@
 import type { Database } from "better-sqlite3";
 import type { ConversationRow, ExecutionKey, ExecutionRow, IdempotencyRecord, StartRecord } from "../../core/store.js";
 import { ConversationWriter } from "./conversation-writer.js";
-import { isFileFault, toFailure } from "./file-errors.js";
+import { isFileFault, LostFileError, toFailure } from "./file-errors.js";
 import { type Head, Heads } from "./heads.js";
 import { LogWriter } from "./log-writer.js";
 import type { AppendOperation, Operation, Outcome, Refusal } from "./messages.js";
@@ -45,12 +45,14 @@ export class Committer {
   /**
    * Applies `operations` in order and returns what each came to. Where the file
    * itself fails none is applied. Where one operation breaks the transaction in
-   * a way that no check foresaw, each gets a transaction of its own.
+   * a way that no check foresaw, each gets a transaction of its own. Throws a
+   * LostFileError where another process writes to the file.
    */
   commit(operations: readonly Operation[]): readonly Outcome[] {
     try {
       return this.#transact(operations);
     } catch (error) {
+      if (error instanceof LostFileError) throw error;
       if (operations.length > 1 && !isFileFault(error))
         return operations.flatMap((operation) => this.commit([operation]));
       const refusal: Refusal = { kind: "unavailable", ...toFailure(this.#file, error) };
@@ -62,7 +64,7 @@ export class Committer {
     this.#statements.begin.run();
     try {
       const outcomes = operations.map((operation) => this.#apply(operation));
-      this.#log.flush();
+      this.#flush();
       this.#statements.commit.run();
       this.#owners.commit();
       for (const head of this.#log.end()) this.#onWritten(head);
@@ -91,8 +93,22 @@ export class Committer {
       case "release":
         return this.#release(operation.key, operation.fence);
       case "trim":
-        this.#log.flush();
+        this.#flush();
         return { value: this.#trimmer.trim(operation.trim) };
+    }
+  }
+
+  /** Writes the events that were gathered. Each continues its log, so one that is there already is another process's. */
+  #flush(): void {
+    try {
+      this.#log.flush();
+    } catch (error) {
+      if (!isTaken(error)) throw error;
+      throw new LostFileError(
+        "OTHER_WRITER",
+        `${this.#file} was written by another process while the runtime used it; first see that no other server uses the data folder`,
+        error,
+      );
     }
   }
 
@@ -215,6 +231,10 @@ export class Committer {
 
 function asOutcome(refusal: Refusal | undefined): Outcome {
   return refusal && { refusal };
+}
+
+function isTaken(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "SQLITE_CONSTRAINT_UNIQUE";
 }
 
 function prepare(db: Database) {

@@ -11,6 +11,9 @@ export class FileError extends Error {
   }
 }
 
+/** A file that is no longer this process's alone, or no longer where it was: nothing more may be written to it. */
+export class LostFileError extends FileError {}
+
 /** What each of SQLite's codes (without what follows a second underscore) means for whoever runs the store. */
 const MEANINGS: Readonly<Record<string, string>> = {
   SQLITE_FULL: "cannot grow: its disk, or the size that it is allowed, is full. Free space, or raise the limit",

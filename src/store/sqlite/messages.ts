@@ -95,6 +95,8 @@ export type WriterReply =
   | { readonly kind: "committed"; readonly batch: number; readonly outcomes: readonly NumberedOutcome[] }
   /** The log has grown: the reader should write it back. */
   | { readonly kind: "checkpoint" }
+  /** The file may be written no more: it is closed, and the thread ends. */
+  | { readonly kind: "lost"; readonly failure: FileFailure }
   | { readonly kind: "closed" };
 
 /** What the operation with this number, from 0 over all batches of the reply, came to. */

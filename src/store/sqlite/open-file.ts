@@ -14,6 +14,7 @@ import Sqlite, { type Database } from "better-sqlite3";
 import { FileError } from "./file-errors.js";
 import type { FileSettings } from "./messages.js";
 import { loadMigrations, migrate } from "./migrate.js";
+import { rememberFiles } from "./same-files.js";
 
 /** "HrnR": tells this program's databases from all others. */
 const APPLICATION_ID = 0x48726e52;
@@ -25,6 +26,8 @@ const CACHE_KIB = 16 * 1024;
 /** An open file, and what keeps other processes out of it. */
 export interface OpenFile {
   readonly db: Database;
+  /** Throws a LostFileError where the database, its log or its lock is no longer the file that was opened. */
+  checkThere(): void;
   /** Closes both. */
   close(): void;
 }
@@ -41,17 +44,17 @@ export function openFile(settings: FileSettings, nowMs: number): OpenFile {
   try {
     if (!existsSync(file)) createFile(file, nowMs);
     const db = openExisting(settings);
-    try {
-      migrate(db, file, loadMigrations(), nowMs);
-    } catch (error) {
-      db.close();
-      throw error;
-    }
     const close = (): void => {
       db.close();
       lock.close();
     };
-    return { db, close };
+    try {
+      migrate(db, file, loadMigrations(), nowMs);
+      return { db, checkThere: rememberFiles(file), close };
+    } catch (error) {
+      db.close();
+      throw error;
+    }
   } catch (error) {
     lock.close();
     throw error;

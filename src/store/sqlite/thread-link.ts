@@ -26,12 +26,12 @@ export class ThreadLink<Q, R extends Reply> {
     this.#worker = worker;
     this.#file = file;
     worker.unref();
-    worker.on("message", (reply: R) => this.#listener(reply));
-    worker.on("error", (error) => this.#lose(error));
-    worker.on("exit", () => this.#lose(undefined));
+    worker.on("message", (reply: R) => this.#receive(reply));
+    worker.on("error", (error) => this.#lose(threadEnded(file, error)));
+    worker.on("exit", () => this.#lose(threadEnded(file, undefined)));
   }
 
-  /** Resolves with the reason when the thread ends unasked; never rejects. */
+  /** Resolves with the reason when the thread ends unasked, or says that its file is lost; never rejects. */
   get lost(): Promise<HarnessError> {
     return this.#loss.promise;
   }
@@ -101,17 +101,26 @@ export class ThreadLink<Q, R extends Reply> {
     });
   }
 
-  #lose(cause: unknown): void {
-    if (this.#lost !== undefined) return;
-    const why = cause instanceof Error ? ` (${cause.message})` : "";
-    this.#lost = unavailable(
-      `the thread that keeps ${this.#file} has ended unexpectedly${why}: close the store and open it again`,
-      { file: this.#file },
-      cause,
-    );
-    this.#onLost(this.#lost);
-    if (!this.#isEnding) this.#loss.resolve(this.#lost);
+  #receive(reply: R): void {
+    if (reply.kind !== "lost") this.#listener(reply);
+    else this.#lose(fileError(this.#file, (reply as unknown as { failure: FileFailure }).failure));
   }
+
+  #lose(error: HarnessError): void {
+    if (this.#lost !== undefined) return;
+    this.#lost = error;
+    this.#onLost(error);
+    if (!this.#isEnding) this.#loss.resolve(error);
+  }
+}
+
+function threadEnded(file: string, cause: unknown): HarnessError {
+  const why = cause instanceof Error ? ` (${cause.message})` : "";
+  return unavailable(
+    `the thread that keeps ${file} has ended unexpectedly${why}: close the store and open it again`,
+    { file },
+    cause,
+  );
 }
 
 /** The error for a file that cannot be opened, read or written. */

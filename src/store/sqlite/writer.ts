@@ -1,6 +1,6 @@
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { Committer } from "./committer.js";
-import { toFailure } from "./file-errors.js";
+import { LostFileError, toFailure } from "./file-errors.js";
 import { Keeper } from "./keeper.js";
 import type { FileSettings, NumberedOutcome, Operation, WriterReply, WriterRequest } from "./messages.js";
 import { type OpenFile, openFile } from "./open-file.js";
@@ -12,6 +12,8 @@ const COMMIT_OPERATIONS = 4096;
 const QUIET_MS = 20;
 /** Under a load that leaves no pause, the log and the chunks are looked after every so many commits. */
 const COMMITS_PER_LOOK = 16;
+/** How often it is seen to that the files are still there, in milliseconds. */
+const CHECK_MS = 1000;
 
 interface Batch {
   readonly batch: number;
@@ -26,6 +28,7 @@ class Writer {
   readonly #keeper: Keeper;
   readonly #log: WriteAheadLog;
   readonly #waiting: Batch[] = [];
+  readonly #checks: NodeJS.Timeout;
   #quiet: NodeJS.Timeout | undefined;
   #isStepDue = false;
   #commits = 0;
@@ -39,12 +42,17 @@ class Writer {
     this.#keeper = new Keeper(file.db);
     this.#committer = new Committer(file.db, settings.file, (head) => this.#keeper.noteWritten(head));
     this.#log = new WriteAheadLog(file.db);
+    this.#checks = setInterval(() => this.#orLose(() => file.checkThere()), CHECK_MS).unref();
     port.on("message", (request: WriterRequest) => this.#receive(request));
     this.#reply({ kind: "opened" });
     this.#afterWork();
   }
 
   #receive(request: WriterRequest): void {
+    this.#orLose(() => this.#work(request));
+  }
+
+  #work(request: WriterRequest): void {
     this.#take(request);
     this.#takeWaiting();
     while (this.#waiting.length > 0) {
@@ -52,7 +60,7 @@ class Writer {
       if (++this.#commits % COMMITS_PER_LOOK === 0) this.#lookAfter();
       this.#takeWaiting();
     }
-    if (this.#isClosing) this.#close();
+    if (this.#isClosing) this.#end({ kind: "closed" });
     else this.#afterWork();
   }
 
@@ -101,6 +109,8 @@ class Writer {
 
   /** Between two commits: what should not wait for a pause. */
   #lookAfter(): void {
+    // Under such a load the timer may never come to it.
+    this.#file.checkThere();
     this.#lookAtLog();
     if (this.#keeper.isUrgent) this.#tidy(() => this.#keeper.step());
   }
@@ -167,10 +177,22 @@ class Writer {
     }
   }
 
-  #close(): void {
+  /** Does `work`, and ends where that finds the file lost. */
+  #orLose(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      if (!(error instanceof LostFileError)) throw error;
+      this.#end({ kind: "lost", failure: { code: error.code, message: error.message } });
+    }
+  }
+
+  #end(last: WriterReply): void {
+    this.#isClosing = true;
+    clearInterval(this.#checks);
     clearTimeout(this.#quiet);
     this.#file.close();
-    this.#reply({ kind: "closed" });
+    this.#reply(last);
     this.#port.close();
   }
 
