@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "../../gen/ts/grpc/health/v1/health_pb.js";
 import { ServerReflection } from "../../gen/ts/grpc/reflection/v1/reflection_pb.js";
 import { RuntimeService } from "../../gen/ts/harnessruntime/v1/runtime_service_pb.js";
-import { collect, failure, serve } from "./support/serve.js";
+import { collect, failure, infoOf, serve } from "./support/serve.js";
 
 const run = promisify(execFile);
 const SERVICES = [
@@ -113,6 +113,11 @@ describe("DescribeRuntime and providers", () => {
     const second = await client.listProviders({ pageSize: 2, pageToken: first.nextPageToken });
     expect(second.providers.map(({ manifest }) => manifest?.id)).toEqual(["fake"]);
     expect(second.nextPageToken).toBe("");
-    expect((await failure(client.listProviders({ pageToken: "?" }))).code).toBe(Code.InvalidArgument);
+    for (const pageToken of ["?", "YWxwaGE", "bm90aGluZw", `${first.nextPageToken}A`]) {
+      const error = await failure(client.listProviders({ pageToken }));
+      expect(error.code).toBe(Code.InvalidArgument);
+      expect(infoOf(error).reason).toBe("VALIDATION_ERROR");
+      expect(error.rawMessage).toContain("not a token of this list");
+    }
   });
 });
