@@ -27,8 +27,8 @@ import { run } from "../../src/cli/commands/run.js";
 import { cancel, respond, send } from "../../src/cli/commands/steer.js";
 import { reportError } from "../../src/cli/report-error.js";
 
-/** Sets a terminal's title, clears its screen, and rings. */
-const HOSTILE = "\u001b]0;owned\u0007\u001b[2J\u009b2J\u007f";
+/** Sets a terminal's title, clears its screen, rings, and turns the direction of writing. */
+const HOSTILE = "\u001b]0;owned\u0007\u001b[2J\u009b2J\u007f\u202a\u202etxt.exe\u2066\u2069";
 const DEPTH = 3;
 
 /** Returns a message with hostile text wherever it has room for some; a oneof is left unset. */
@@ -137,7 +137,7 @@ afterEach(() => {
 });
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: this program's own colours
 const COLOUR = /\u001b\[\d+m/g;
