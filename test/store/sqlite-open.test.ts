@@ -53,9 +53,18 @@ test("a data folder is made with its parents, for its owner alone, and holds har
   const store = await openSqliteStore({ dataDir });
   await store.append(creation(newKey()));
   expect(statSync(dataDir).mode & 0o777).toBe(0o700);
-  for (const name of ["harness.db", "harness.db-wal"]) expect(statSync(join(dataDir, name)).mode & 0o777).toBe(0o600);
+  const files = ["harness.db", "harness.db-wal", "harness.db.lock"];
+  for (const name of files) expect(statSync(join(dataDir, name)).mode & 0o777).toBe(0o600);
   await store.close();
   expect(readdirSync(dataDir).sort()).toEqual(["harness.db", "harness.db.lock"]);
+});
+
+test("a lock that others could read, and hold, is its owner's again", async () => {
+  const file = await makeDatabase();
+  chmodSync(`${file}.lock`, 0o644);
+  const store = await openSqliteStore({ path: file });
+  expect(statSync(`${file}.lock`).mode & 0o777).toBe(0o600);
+  await store.close();
 });
 
 test("a second store on the same file is refused, in this process and in another, until the first is closed", async () => {

@@ -74,6 +74,7 @@ export function openBeside({ file, synchronous }: FileSettings): Database {
  * leaves nothing behind.
  */
 function takeLock(file: string): Database {
+  keepLockFile(`${file}.lock`);
   const lock = new Sqlite(`${file}.lock`, { timeout: 0 });
   try {
     lock.exec("BEGIN EXCLUSIVE");
@@ -87,6 +88,18 @@ function takeLock(file: string): Database {
       error,
     );
   }
+}
+
+/**
+ * Sees to it that only its owner can open the lock's file: whoever can read one can keep others from locking it. One that
+ * exists is never opened: a process that closes a file lets go of its own locks on it. Where this fails SQLite says why,
+ * or the file is another user's.
+ */
+function keepLockFile(path: string): void {
+  try {
+    if (existsSync(path)) chmodSync(path, 0o600);
+    else closeSync(openSync(path, "wx", 0o600));
+  } catch {}
 }
 
 /** Makes the database under another name first, so that one that exists is always whole. */
