@@ -67,7 +67,7 @@ async function serveUntilStopped(options: ConfigOptions, version: string): Promi
 
 /** Opens everything; where a part fails, what is open already is closed again. */
 async function start(read: ReadConfig, version: string, log: Log): Promise<Serving> {
-  makeDataFolder(read.config.data);
+  makeDataFolder(read.config.data, log);
   const store = await openStore(mustHave(read.config.store), read.config.data);
   return orClose(startOn(store, read, version, log), () => store.close());
 }
