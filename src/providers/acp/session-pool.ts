@@ -78,8 +78,9 @@ export class SessionPool {
     // Entries are in the order of their use: the first that waits has waited longest.
     this.entries.delete(conversationId);
     this.entries.set(conversationId, entry);
-    const [longest, ...others] = [...this.entries].filter(([, { executionId }]) => executionId === undefined);
-    if (longest !== undefined && others.length >= limits.maxIdle) this.endLater(...longest);
+    // One that is already being ended takes its time, and is not one of those that wait.
+    const idle = [...this.entries].filter(([, other]) => other.executionId === undefined && other.ended === undefined);
+    for (const longest of idle.slice(0, Math.max(idle.length - limits.maxIdle, 0))) this.endLater(...longest);
   }
 
   /** Ends the conversation's agent and all that it started; `eofGraceMs` goes before the settings. Undefined where there is none. */

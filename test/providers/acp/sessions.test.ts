@@ -150,6 +150,13 @@ describe("an agent with nothing to do", () => {
     await until("one is left", async () => (await fixture.alive()).length === 1);
   });
 
+  test("is ended also while the one before it takes its time to end", async () => {
+    const slow = { maxIdle: 1, eofMs: 3_000, termMs: 3_000 };
+    const fixture = await openAgent({ flags: ["--ignore-term", "--stay"], limits: slow, containment: "marked" });
+    for (const text of ["one", "two", "three"]) await (await fixture.run(text)).end();
+    await until("one is left", async () => (await fixture.alive()).length === 1);
+  });
+
   test("that ends by itself leaves nothing, and the next execution starts another", async () => {
     const fixture = await openAgent({ containment: "marked" });
     const live = await fixture.run([{ shell: { command: "sleep 300" } }, { text: "x" }]);
