@@ -274,7 +274,7 @@ describe("an instance that breaks the protocol fails its execution, with its cle
     ],
     [
       "a question at a turn's end without a key",
-      /await_input\.key: must be at least 1/,
+      /await_input\.key: must not be empty/,
       (peer, id) => peer.finish(id, 1, { result: { case: "awaitInput", value: { action: { title: "?" } } } }),
     ],
     [
