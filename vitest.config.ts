@@ -20,8 +20,8 @@ const oneAtATime = { fileParallelism: false };
 
 export default defineConfig({
   test: {
-    // Most tests wait for processes and streams, so a machine of two cores has room for a second and a third.
-    maxWorkers: 3,
+    // Most tests wait for processes and streams, so a machine of two cores has room for more than two.
+    maxWorkers: process.env["CI"] === "true" ? 3 : 4,
     testTimeout: soak ? 3_600_000 : patienceMs,
     hookTimeout: soak ? 600_000 : patienceMs,
     projects: [

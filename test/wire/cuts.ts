@@ -20,7 +20,7 @@ export type FollowOne = (url: string, config: JsonObject) => Promise<Seen>;
 export const HEARTBEAT_MS = 100;
 
 /** How many connections are cut. */
-export const CUTS = process.env["SOAK"] === "1" ? 1_000 : process.env["CI"] === undefined ? 20 : 100;
+export const CUTS = process.env["SOAK"] === "1" ? 1_000 : process.env["CI"] === undefined ? 10 : 100;
 
 const WORDS = 300;
 
