@@ -10,8 +10,13 @@ const patienceMs = process.env["CI"] === "true" ? 90_000 : 60_000;
 const projects = ["store", "conformance", "engine", "providers", "cli"];
 const ci = ["e2e", "browser", "agents"];
 
-/** Those of `providers` that start and end hundreds of processes: `npm test` leaves them out, `.ci/run` runs them. */
-const processes = ["test/providers/acp/**", "test/providers/containment/**", "test/providers/agent-processes.test.ts"];
+/** What starts and ends processes by the hundred, or waits long for them: `npm test` leaves it out, `.ci/run` runs it. */
+const processes = [
+  "test/providers/acp/**",
+  "test/providers/containment/**",
+  "test/providers/agent-processes.test.ts",
+  "test/cli/restart.test.ts",
+];
 
 /** The console is built once for all browser tests. */
 const browser = { globalSetup: ["test/browser/support/build-console.ts"] };
