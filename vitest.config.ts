@@ -1,4 +1,4 @@
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
 
 /** Set by `npm run soak`: the same tests with their full counts, so each may take long. */
 const soak = process.env["SOAK"] === "1";
@@ -47,7 +47,7 @@ export default defineConfig({
         test: {
           name: folder,
           include: [`test/${folder}/**/*.test.{ts,tsx}`],
-          exclude: processes,
+          exclude: [...configDefaults.exclude, ...processes],
           ...(folder === "browser" ? browser : {}),
           ...(ci.includes(folder) ? oneAtATime : {}),
         },

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { messageOf } from "../core/message-of.js";
 import { usageError } from "./cli-error.js";
 import { jsonPlace } from "./json-place.js";
 
@@ -21,10 +22,6 @@ function readArgument(option: string, file: string): string {
   } catch (error) {
     throw usageError(`${option}: ${messageOf(error)}; give JSON, or @FILE`);
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** The same for a JSON object. */

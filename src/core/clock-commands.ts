@@ -1,8 +1,8 @@
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
-import type { Clock } from "./clock.js";
 import { isHarnessError } from "./errors.js";
 import type { Log } from "./provider.js";
 import type { ExecutionKey } from "./store.js";
+import type { Timers } from "./timers.js";
 
 /** The first pause before a command is tried again while the store fails, and the longest, in milliseconds. */
 const FIRST_PAUSE_MS = 1_000;
@@ -10,15 +10,13 @@ const LONGEST_PAUSE_MS = 5_000;
 
 /** What the clocks of an execution command: each is tried until the store can keep it. */
 export class ClockCommands {
-  readonly #clock: Clock;
+  readonly #timers: Timers;
   readonly #log: Log;
   readonly #key: ExecutionKey;
-  /** End the pauses that there are. */
-  readonly #pauses = new Set<() => void>();
-  #isClosed = false;
 
-  constructor(clock: Clock, log: Log, key: ExecutionKey) {
-    this.#clock = clock;
+  /** Once `timers` are closed nothing is tried again. */
+  constructor(timers: Timers, log: Log, key: ExecutionKey) {
+    this.#timers = timers;
     this.#log = log;
     this.#key = key;
   }
@@ -28,17 +26,10 @@ export class ClockCommands {
     void this.#insist(command);
   }
 
-  /** Tries nothing again. */
-  close(): void {
-    this.#isClosed = true;
-    for (const stop of this.#pauses) stop();
-    this.#pauses.clear();
-  }
-
   async #insist(command: () => Promise<unknown>): Promise<void> {
     let pauseMs = FIRST_PAUSE_MS;
     for (let tries = 1; !(await this.#settles(command, tries)); tries++) {
-      await this.#pause(pauseMs);
+      await new Promise<void>((resolve) => void this.#timers.after(pauseMs, resolve)); // For ever where they are closed.
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
     }
   }
@@ -49,23 +40,12 @@ export class ClockCommands {
       await command();
       return true;
     } catch (error) {
-      const isLast = this.#isClosed || !isHarnessError(error, ErrorReason.STORE_UNAVAILABLE);
+      const isLast = this.#timers.isClosed || !isHarnessError(error, ErrorReason.STORE_UNAVAILABLE);
       if (isLast || isWorthTelling(tries)) {
         this.#log.error({ executionId: this.#key.executionId, tries, error }, "a clock's command failed");
       }
       return isLast;
     }
-  }
-
-  /** Waits; for ever where it is closed meanwhile. */
-  #pause(pauseMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const stop = this.#clock.after(pauseMs, () => {
-        this.#pauses.delete(stop);
-        resolve();
-      });
-      this.#pauses.add(stop);
-    });
   }
 }
 

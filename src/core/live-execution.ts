@@ -17,6 +17,7 @@ import type { Runner } from "./runner.js";
 import type { Caller } from "./runtime.js";
 import type { ExecutionKey, Store } from "./store.js";
 import { Tail } from "./tail.js";
+import { Timers } from "./timers.js";
 import { recollect } from "./turn-text.js";
 import { Writer } from "./writer.js";
 
@@ -44,8 +45,7 @@ export class LiveExecution {
   #runner: Runner | undefined;
   #seen: Fold;
   #watchers = 0;
-  #closed = false;
-  #stopDeadline: (() => void) | undefined;
+  readonly #timers: Timers;
   #stopExpiry: (() => void) | undefined;
   #expiring = "";
   #stopOrphan: (() => void) | undefined;
@@ -56,7 +56,8 @@ export class LiveExecution {
   /** `chunk` holds the events up to the fold's head, where they are at hand: readers then need no store for them. */
   constructor(options: LiveOptions, key: ExecutionKey, fold: Fold, chunk?: EventChunk) {
     this.#options = options;
-    this.#commands = new ClockCommands(options.clock, options.log, key);
+    this.#timers = new Timers(options.clock);
+    this.#commands = new ClockCommands(this.#timers, options.log, key);
     this.key = key;
     this.#seen = fold;
     this.tail = new Tail(options.tailBytes, chunk === undefined ? fold.lastSequence : 0, fold.execution.state);
@@ -143,11 +144,7 @@ export class LiveExecution {
 
   /** Ends all clocks. */
   close(): void {
-    this.#closed = true;
-    this.#stopDeadline?.();
-    this.#stopExpiry?.();
-    this.#stopOrphan?.();
-    this.#commands.close();
+    this.#timers.close();
   }
 
   #committed(fold: Fold, chunk: EventChunk | undefined): void {
@@ -167,11 +164,8 @@ export class LiveExecution {
 
   #armDeadline({ execution }: Fold): void {
     if (execution.deadlineTime === undefined) return;
-    const { clock } = this.#options;
     const failure = { reason: FailureReason.DEADLINE_EXCEEDED, message: "the execution's deadline passed" };
-    this.#stopDeadline = clock.after(Math.max(timestampMs(execution.deadlineTime) - clock.now(), 0), () =>
-      this.#commands.run(() => this.fail(failure)),
-    );
+    this.#at(timestampMs(execution.deadlineTime), () => this.fail(failure));
   }
 
   #armExpiry(fold: Fold): void {
@@ -181,10 +175,12 @@ export class LiveExecution {
     this.#expiring = open?.id ?? "";
     const atMs = open === undefined ? undefined : expireTimeMs(open);
     if (open === undefined || atMs === undefined) return;
-    const { clock } = this.#options;
-    this.#stopExpiry = clock.after(Math.max(atMs - clock.now(), 0), () =>
-      this.#commands.run(() => this.#expire(open.id)),
-    );
+    this.#stopExpiry = this.#at(atMs, () => this.#expire(open.id));
+  }
+
+  /** Commands at a time, at once where it has passed; the returned function takes it back. */
+  #at(timeMs: number, command: () => Promise<unknown>): () => void {
+    return this.#timers.after(Math.max(timeMs - this.#timers.now(), 0), () => this.#commands.run(command));
   }
 
   async #expire(actionId: string): Promise<void> {
@@ -199,12 +195,10 @@ export class LiveExecution {
 
   #armOrphan(): void {
     const grace = this.#seen.execution.orphanPolicy?.cancelAfter;
-    if (grace === undefined || this.#closed) return;
+    if (grace === undefined) return;
     this.#stopOrphan?.();
-    this.#stopOrphan = this.#options.clock.after(durationToMs(grace), () => {
-      this.#commands.run(async () => {
-        if (this.#watchers === 0) await this.cancel("nobody watched the execution", undefined);
-      });
+    this.#stopOrphan = this.#at(this.#timers.now() + durationToMs(grace), async () => {
+      if (this.#watchers === 0) await this.cancel("nobody watched the execution", undefined);
     });
   }
 }

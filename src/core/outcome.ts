@@ -11,6 +11,7 @@ import { notFinite } from "./check-emission.js";
 import { cutText } from "./cut-text.js";
 import type { Failure, Success } from "./decide-run.js";
 import { MAX_DESCRIPTOR_BYTES, MAX_KEY_LENGTH, MAX_OUTPUT_BYTES, MAX_STRUCTURED_BYTES } from "./limits.js";
+import { messageOf } from "./message-of.js";
 import type { ActionInit, Evaluation, TurnOutcome } from "./provider.js";
 import { ProviderLostError } from "./provider-lost.js";
 import { compile } from "./schema.js";
@@ -109,16 +110,6 @@ export function thrown(error: unknown): Failure {
   const message = messageOf(error);
   const reason = error instanceof ProviderLostError ? FailureReason.PROVIDER_LOST : FailureReason.PROVIDER_ERROR;
   return { reason, message: message || "the provider threw an error without a message" };
-}
-
-/** Returns an error's message; whatever was thrown instead of an error, in words. */
-export function messageOf(error: unknown): string {
-  if (error instanceof Error) return String(error.message);
-  try {
-    return String(error);
-  } catch {
-    return "the provider threw something that has no form as text";
-  }
 }
 
 function malformed(what: string): TurnEnd {

@@ -86,7 +86,7 @@ export class Turn implements ProviderContext {
     this.execution = toExecution(options.fold);
     this.attempt = this.execution.attempt;
     this.turn = this.execution.turn;
-    this.revision = options.writer.head.inner.revision;
+    this.revision = options.fold.inner.revision;
     this.config = this.execution.effectiveConfig ?? {};
   }
 

@@ -41,6 +41,9 @@ interface Slice {
 /** Ticks that a reader may be away before what is left of its slice is given up. */
 const HELD_TICKS = 2;
 
+/** Batches that one slice is read for, where the reader takes them at their largest. */
+const SLICE_BATCHES = 3;
+
 /** A cursor over stored events: memory for the end of the log, the store for the rest. */
 export class LogWatcher implements Watcher, Pulsed {
   readonly #options: WatcherOptions;
@@ -197,8 +200,9 @@ export class LogWatcher implements Watcher, Pulsed {
   async #read(): Promise<Slice> {
     const { store, key, pace } = this.#options;
     const cursor = this.#cursor;
-    const wanted = this.#batchBytes < pace.mostBytes ? this.#batchBytes : MAX_FRAME_BYTES;
-    const slice = await store.read(key, cursor, wanted);
+    // A reader that has not shown yet that it reads holds up no more than its next batch.
+    const batches = this.#batchBytes < pace.mostBytes ? 1 : SLICE_BATCHES;
+    const slice = await store.read(key, cursor, Math.min(batches * this.#batchBytes, MAX_FRAME_BYTES));
     if (slice === undefined) throw notFound("execution", key.executionId);
     if (slice.firstSequence > cursor + 1) throw cursorExpired(key.executionId, slice.firstSequence);
     return { chunks: slice.chunks.toReversed(), cursor, headSequence: slice.headSequence, state: slice.state };

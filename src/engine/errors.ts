@@ -1,4 +1,5 @@
 import type { FailureReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
+import { messageOf as words } from "../core/message-of.js";
 import type { ToolDenial } from "./tool.js";
 
 /** A model or token budget is used up; uncaught, the run ends `stopped`. */
@@ -60,6 +61,5 @@ export class RunFailure extends Error {
 
 /** Returns an error's message; never empty. */
 export function messageOf(error: unknown): string {
-  const text = error instanceof Error ? error.message || error.name : String(error);
-  return text === "" ? "an error with no message" : text;
+  return words(error) || (error instanceof Error && error.name) || "an error with no message";
 }

@@ -1,8 +1,9 @@
-import { createHash, randomUUID } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdir, readdir, readFile, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { deserialize, serialize } from "node:v8";
 import { type Clock, systemClock } from "../core/clock.js";
+import { replaceFile } from "../core/replace-file.js";
 import { messageOf } from "./errors.js";
 import { type HarnessSessionStore, lockedSessions, type SessionSnapshot } from "./session-store.js";
 
@@ -27,7 +28,7 @@ export async function openFileSessions(folder: string, clock: Clock = systemCloc
       await utimes(path, now, now);
       return decode(path, bytes);
     },
-    set: async (key, snapshot) => await replace(pathOf(folder, key), serialize(snapshot)),
+    set: async (key, snapshot) => await replaceFile(pathOf(folder, key), serialize(snapshot)),
   });
 }
 
@@ -40,24 +41,6 @@ function decode(path: string, bytes: Uint8Array): SessionSnapshot {
     return deserialize(bytes) as SessionSnapshot;
   } catch (error) {
     throw new Error(`the session cannot be read: ${messageOf(error)}; remove ${path} to begin it anew`);
-  }
-}
-
-/** Writes a file so that a crash leaves the old one or the new one. */
-async function replace(path: string, bytes: Uint8Array): Promise<void> {
-  const fresh = `${path}.${randomUUID()}`;
-  try {
-    const file = await open(fresh, "wx", 0o600);
-    try {
-      await file.writeFile(bytes);
-      await file.datasync();
-    } finally {
-      await file.close();
-    }
-    await rename(fresh, path);
-  } catch (error) {
-    await rm(fresh, { force: true });
-    throw error;
   }
 }
 

@@ -1,9 +1,9 @@
-import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, open, readFile, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ErrorReason } from "../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { HarnessError } from "../core/errors.js";
+import { replaceFile } from "../core/replace-file.js";
 import type { Scope } from "./auth.js";
 
 /** One token at rest. */
@@ -82,7 +82,8 @@ export async function updateTokenFile(
     const lock = `${path}.lock`;
     await takeLock(lock);
     try {
-      await replaceFile(path, { version: 1, tokens: change(await readTokenFile(path)) });
+      const file: TokenFile = { version: 1, tokens: change(await readTokenFile(path)) };
+      await replaceFile(path, `${JSON.stringify(file, undefined, 2)}\n`);
     } finally {
       await rm(lock, { force: true });
     }
@@ -95,23 +96,6 @@ export async function updateTokenFile(
 
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && "syscall" in error;
-}
-
-async function replaceFile(path: string, file: TokenFile): Promise<void> {
-  const draft = `${path}.${randomBytes(4).toString("hex")}`;
-  try {
-    const handle = await open(draft, "wx", 0o600);
-    try {
-      await handle.writeFile(`${JSON.stringify(file, undefined, 2)}\n`);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(draft, path);
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
-  }
 }
 
 async function takeLock(lock: string): Promise<void> {

@@ -1,19 +1,10 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { build, harness, serve } from "./support/processes.js";
+import { describe, expect, test } from "vitest";
+import { openFolder } from "./support/folder.js";
+import { harness, serve } from "./support/processes.js";
 
-vi.setConfig({ testTimeout: 120_000 });
-
-let folder: string;
-
-beforeAll(() => {
-  build();
-  folder = mkdtempSync(join(tmpdir(), "harness-conformance-"));
-}, 120_000);
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = openFolder("conformance");
 
 describe("conformance", () => {
   test("prints every check, measures each capability, and a server with the same folder shows it", async () => {

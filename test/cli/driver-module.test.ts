@@ -1,27 +1,17 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ExecutionState } from "../../gen/ts/harnessruntime/v1/execution_pb.js";
 import { readConfig } from "../../src/cli/config/read-config.js";
 import { openDriverModule } from "../../src/cli/serve/driver-module.js";
 import { createHarnessClient } from "../../src/client/node.js";
 import { runToEnd } from "../../src/client/run.js";
-import { build, harness, ROOT, serve } from "./support/processes.js";
+import { openFolder } from "./support/folder.js";
+import { harness, ROOT, serve } from "./support/processes.js";
 
-/** Some tests start processes, which a busy machine takes its time for. */
-vi.setConfig({ testTimeout: 180_000 });
-
-let folder: string;
+const folder = openFolder("driver");
 let count = 0;
-
-beforeAll(() => {
-  build();
-  folder = mkdtempSync(join(tmpdir(), "harness-driver-"));
-}, 120_000);
-
-afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Writes a module; returns its name from the folder. */
 function write(code: string): string {

@@ -1,21 +1,11 @@
-import { mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { build, harness, serve, start } from "./support/processes.js";
+import { describe, expect, test } from "vitest";
+import { openFolder } from "./support/folder.js";
+import { harness, serve, start } from "./support/processes.js";
 
-/** Each test starts processes, which a busy machine takes its time for. */
-vi.setConfig({ testTimeout: 180_000 });
-
-let folder: string;
-
-beforeAll(() => {
-  build();
-  folder = mkdtempSync(join(tmpdir(), "harness-restart-"));
-}, 120_000);
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = openFolder("restart");
 
 const THREADS = ["writer", "reader"] as const;
 

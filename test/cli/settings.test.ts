@@ -1,21 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { build, type Ended, harness, serve } from "./support/processes.js";
+import { describe, expect, test } from "vitest";
+import { openFolder } from "./support/folder.js";
+import { type Ended, harness, serve } from "./support/processes.js";
 
-/** Each test starts processes, which a busy machine takes its time for. */
-vi.setConfig({ testTimeout: 180_000 });
-
-let folder: string;
-
-beforeAll(() => {
-  build();
-  folder = mkdtempSync(join(tmpdir(), "harness-settings-"));
-}, 120_000);
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = openFolder("settings");
 
 /** Runs `harness serve` where it cannot start. */
 function failing(...args: readonly string[]): Promise<Ended> {

@@ -1,21 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { until } from "../support/processes.js";
-import { build, harness, serve, start } from "./support/processes.js";
+import { openFolder } from "./support/folder.js";
+import { harness, serve, start } from "./support/processes.js";
 
-/** Each test starts processes, which a busy machine takes its time for. */
-vi.setConfig({ testTimeout: 180_000 });
-
-let folder: string;
-
-beforeAll(() => {
-  build();
-  folder = mkdtempSync(join(tmpdir(), "harness-token-"));
-}, 120_000);
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = openFolder("token");
 
 describe("token", () => {
   test("a token opens what is closed without one, until it is revoked", async () => {

@@ -4,6 +4,7 @@ import type { Clock } from "../../src/core/clock.js";
 import { ClockCommands } from "../../src/core/clock-commands.js";
 import { HarnessError } from "../../src/core/errors.js";
 import type { Log } from "../../src/core/provider.js";
+import { Timers } from "../../src/core/timers.js";
 import { FakeClock } from "./fake-clock.js";
 
 const KEY = { tenantId: "local", executionId: "exe_1" };
@@ -31,7 +32,8 @@ function openCommands() {
       };
     },
   };
-  return { fake, told, armed, disarmed: () => disarmed, commands: new ClockCommands(clock, log, KEY) };
+  const timers = new Timers(clock);
+  return { fake, told, armed, disarmed: () => disarmed, timers, commands: new ClockCommands(timers, log, KEY) };
 }
 
 function away(): HarnessError {
@@ -39,7 +41,7 @@ function away(): HarnessError {
 }
 
 test("a clock's command is tried until the store keeps it, ever more rarely, and told of ever more rarely", async () => {
-  const { fake, told, armed, disarmed, commands } = openCommands();
+  const { fake, told, armed, disarmed, timers, commands } = openCommands();
   const triedMs: number[] = [];
   const beginMs = fake.now();
   let fails = true;
@@ -56,7 +58,7 @@ test("a clock's command is tried until the store keeps it, ever more rarely, and
   await fake.advance(60_000);
   expect(triedMs).toHaveLength(tries);
   expect(armed.size).toBe(0);
-  commands.close();
+  timers.close();
   // Nothing is left of the pauses that are over, however many there were.
   expect(disarmed()).toBe(0);
 });
@@ -70,7 +72,7 @@ test("what cannot succeed is told of and not tried again", async () => {
 });
 
 test("after close nothing is tried again: neither what waits nor what is under way and fails", async () => {
-  const { fake, armed, commands } = openCommands();
+  const { fake, armed, timers, commands } = openCommands();
   let tries = 0;
   const underWay = Promise.withResolvers<void>();
   commands.run(() => {
@@ -82,7 +84,7 @@ test("after close nothing is tried again: neither what waits nor what is under w
     return underWay.promise;
   });
   await fake.advance(500);
-  commands.close();
+  timers.close();
   underWay.reject(away());
   await fake.advance(60_000);
   expect(tries).toBe(2);

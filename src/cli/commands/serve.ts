@@ -60,7 +60,7 @@ async function serveUntilStopped(options: ConfigOptions, version: string): Promi
     throw new CliError(`the store is lost, start the server again: ${end.message}`);
   }
   log.info({ signal: end }, "draining");
-  await drain(serving, durationMs(mustHave(mustHave(config.server).drainGrace)));
+  await drain(serving, { runsMs: durationMs(mustHave(mustHave(config.server).drainGrace)) });
   log.info({}, "drained");
   return EXIT.ok;
 }

@@ -30,27 +30,29 @@ export async function listenForStop(insist: () => void): Promise<string> {
 const SAME_SIGNAL_MS = 1_000;
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 
+/** How long streams have to be told RESUME_AFTER, and what runs to end, in milliseconds. */
+interface Graces {
+  /** Default 5,000. */
+  readonly streamsMs?: number;
+  readonly runsMs: number;
+}
+
 /** Refuses new work, ends streams, waits for what runs, and closes everything. */
-export async function drain({ server, runtime, store }: Serving, graceMs: number): Promise<void> {
-  await server.drain();
-  await runtime.close(graceMs);
+export async function drain({ server, runtime, store }: Serving, { streamsMs, runsMs }: Graces): Promise<void> {
+  await server.drain(streamsMs);
+  await runtime.close(runsMs);
   await server.close();
   await store.close();
 }
 
-/** How long what runs has to end once nothing can be stored any more. */
+/** How long everything has to end once nothing can be stored any more. */
 const LOST_MS = 5_000;
-/** How long streams have of it to be told RESUME_AFTER. */
+/** How long streams have of it. */
 const LOST_STREAMS_MS = 1_000;
 
 /** Ends what runs where nothing can be stored any more, and has the process end soon, whatever still holds it. */
-export async function endWithoutStore({ server, runtime, store }: Serving): Promise<void> {
-  const end = async (): Promise<void> => {
-    await server.drain(LOST_STREAMS_MS);
-    await runtime.close(0);
-    await server.close();
-    await store.close();
-  };
-  await Promise.race([end().catch(() => undefined), delay(LOST_MS)]);
+export async function endWithoutStore(serving: Serving): Promise<void> {
+  const ended = drain(serving, { streamsMs: LOST_STREAMS_MS, runsMs: 0 }).catch(() => undefined);
+  await Promise.race([ended, delay(LOST_MS)]);
   setTimeout(() => process.exit(EXIT.failed), 100).unref();
 }

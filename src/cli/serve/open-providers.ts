@@ -1,5 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Providers } from "../../../gen/ts/harnessruntime/config/v1/providers_pb.js";
+import { messageOf } from "../../core/message-of.js";
 import type { Provider } from "../../core/provider.js";
 import { ConfigError } from "../config/config-error.js";
 import type { ReadConfig } from "../config/read-config.js";
@@ -106,8 +107,4 @@ function readSettings<T>(where: string, key: string, read: () => T): T {
   } catch (error) {
     throw new ConfigError(`${where}: ${key}: ${messageOf(error)}`);
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -44,7 +44,10 @@ export class Probe {
   }
 
   private ask(retryMs: number): Promise<void> {
-    this.asking = this.askOnce(retryMs);
+    const { settings, host } = this.options;
+    this.asking = this.askOnce(retryMs).catch((error: unknown) => {
+      host.log.warn({ provider: settings.id, error: String(error) }, "what a question to the agent left was not ended");
+    });
     return this.asking;
   }
 

@@ -1,5 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Containment, ContainmentReportSchema } from "../../../gen/ts/harnessruntime/v1/containment_pb.js";
+import { messageOf } from "../../core/message-of.js";
 import type { CleanupReport } from "../../core/provider.js";
 
 /** What was found when a tree was ended. */
@@ -27,9 +28,4 @@ export function couldNotList(cause: unknown): Pick<ContainmentResult, "escaped" 
 /** How a report names a process. */
 export function describeProcess({ name, pid }: { readonly name: string; readonly pid: number }): string {
   return `${name} (PID ${pid})`;
-}
-
-/** What was thrown, in words. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,7 +1,8 @@
 import type { Containment } from "../../../gen/ts/harnessruntime/v1/containment_pb.js";
+import { messageOf } from "../../core/message-of.js";
 import { createMark, identify, markVariables } from "./marks.js";
 import type { NamespaceWrapper } from "./namespace.js";
-import { type ContainmentResult, couldNotList, describeProcess, messageOf } from "./report.js";
+import { type ContainmentResult, couldNotList, describeProcess } from "./report.js";
 import { type Command, type StartedProcess, spawnDetached } from "./spawn.js";
 import {
   endMembers,

@@ -1,9 +1,10 @@
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { ErrorReason } from "../../../gen/ts/harnessruntime/v1/errors_pb.js";
 import { type ProviderManifest, ProviderManifestSchema } from "../../../gen/ts/harnessruntime/v1/provider_pb.js";
 import { HarnessError } from "../../core/errors.js";
+import { replaceFile } from "../../core/replace-file.js";
 
 /**
  * The providers that ever dialled in, over restarts of the runtime: one that has
@@ -19,6 +20,10 @@ export interface KnownManifests {
 /** Keeps them in a JSON file, which is made at the first `save`. */
 export function fileOfManifests(path: string): KnownManifests {
   let last: Promise<void> = Promise.resolve();
+  const write = async (text: string): Promise<void> => {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await replaceFile(path, text);
+  };
   return {
     async load() {
       const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -34,7 +39,7 @@ export function fileOfManifests(path: string): KnownManifests {
     },
     save(manifests) {
       const text = JSON.stringify(manifests.map((manifest) => toJson(ProviderManifestSchema, manifest)));
-      last = last.catch(() => undefined).then(() => replaceFile(path, text));
+      last = last.catch(() => undefined).then(() => write(text));
       return last;
     },
   };
@@ -43,10 +48,4 @@ export function fileOfManifests(path: string): KnownManifests {
 function unusable(path: string, why: string, cause: unknown): HarnessError {
   const message = `the file of providers that dialled in, ${path}, ${why}`;
   return new HarnessError(ErrorReason.STORE_UNAVAILABLE, message, { file: path }, { cause });
-}
-
-async function replaceFile(path: string, text: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  await writeFile(`${path}.new`, text, { mode: 0o600, flush: true });
-  await rename(`${path}.new`, path);
 }
